@@ -1,0 +1,43 @@
+# Each target makes .venv and installs what it needs first.
+PYTHON ?= python3
+PIP = 26.1
+BIN = .venv/bin
+BUILD = $(BIN)/python scripts/build.py
+
+.PHONY: help serve site test measure render check clean
+
+help:
+	@echo "make serve | site | test | measure | render | check | clean"
+
+serve: .venv/site.installed
+	$(BUILD) serve
+
+site: .venv/site.installed
+	$(BUILD) site
+
+test: .venv/test.installed
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
+
+measure: .venv/run.installed
+	$(BUILD) measure
+
+render: .venv/run.installed
+	$(BUILD) render
+
+check: .venv/test.installed
+	$(BUILD) check
+
+clean:
+	rm -rf .venv .cache site
+
+.venv/python.ready:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "Python 3.11 or newer is needed: make PYTHON=python3.12 ..."; exit 1; }
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check pip==$(PIP)
+	touch $@
+
+# Groups of pyproject.toml, at the versions of constraints.txt.
+.venv/%.installed: .venv/python.ready pyproject.toml constraints.txt
+	$(BIN)/python -m pip install --quiet --group $* --constraint constraints.txt
+	touch $@

@@ -1,0 +1,181 @@
+"""Runs the pages: ``pytest --codeblocks docs`` executes every Python block.
+
+pytest-codeblocks executes each fence as it stands and alone. A page of this
+site is one program whose fences are embeds, so its collector is replaced here:
+the blocks of a page run top to bottom in one namespace, one test item a block,
+and what a block prints must be the ``.out`` file shown right under it.
+"""
+
+import difflib
+import io
+import os
+import re
+import sys
+import traceback
+import types
+from contextlib import redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from pytest_codeblocks.plugin import MarkdownFile
+
+from scripts.site import source
+
+pytest_plugins = ["tests.closing"]
+# Before torch is imported: outputs do not depend on threads, and workers share cores.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+PAGE = re.compile(r"docs/(?P<lang>zh|en)/pages/.+\.md")
+SKIP = re.compile(r"<!-- skip: (?P<reason>\S.*) -->")
+
+
+@dataclass(frozen=True)
+class Block:
+    """One Python fence: its line on the page and what it must print."""
+
+    line: int
+    file: str
+    section: str | None
+    output: str = ""
+    skip: str | None = None
+
+    def code(self, snippets: Path) -> types.CodeType:
+        """Compiled at the lines of its own file, so that tracebacks, breakpoints
+        and ``inspect.getsource`` (Triton) find the snippet."""
+        text = source.embedded(self.file, self.section, snippets)
+        first = source.first_line(self.file, self.section, snippets)
+        padded = "\n" * (first - 1) + text
+        return compile(padded, snippets / self.file, "exec", dont_inherit=True)
+
+
+def blocks(text: str, snippets: Path) -> list[Block]:
+    """The Python blocks of a page. SourceError for a fence that cannot run."""
+    found: list[Block] = []
+    above = ["", *text.splitlines()]
+    for fence in source.fences(text):
+        if fence.info not in ("python", "text") or fence.embed is None:
+            raise source.SourceError(f"line {fence.line}: fence is not one embed")
+        if fence.info == "python":
+            skip = SKIP.fullmatch(above[fence.line - 1].strip())
+            found.append(Block(fence.line, *fence.embed, skip=skip and skip["reason"]))
+        elif not found or found[-1].output:
+            raise source.SourceError(f"line {fence.line}: output of no block")
+        else:
+            output = source.embedded(*fence.embed, snippets)
+            found[-1] = Block(**(vars(found[-1]) | {"output": output}))
+    if found and all(block.skip for block in found):
+        raise source.SourceError("has Python, but nothing of it runs")
+    return found
+
+
+class Wrong(Exception):
+    """What is wrong with a block, in the words that the reader of it needs."""
+
+
+class Page(pytest.File):
+    """One Markdown page: a program, run as far as its items ask for."""
+
+    def collect(self):
+        self.module = types.ModuleType("__main__")
+        self.ran: list[Exception | None] = []
+        try:
+            self.blocks = blocks(self.path.read_text(encoding="utf-8"), self.snippets)
+        except source.SourceError as error:
+            raise self.CollectError(f"{self.path}: {error}") from None
+        for index, block in enumerate(self.blocks):
+            yield Item.from_parent(self, name=f"line {block.line}", index=index)
+
+    @property
+    def snippets(self) -> Path:
+        return self.config.rootpath / "snippets"
+
+    def run_to(self, index: int) -> None:
+        """Run the blocks up to ``index`` that have not run yet."""
+        for block in self.blocks[len(self.ran) : index + 1]:
+            failed = next((i for i, error in enumerate(self.ran) if error), None)
+            if failed is not None:
+                line = self.blocks[failed].line
+                self.ran.append(Wrong(f"line {line} failed before it"))
+            else:
+                self.ran.append(None if block.skip else self.attempt(block))
+
+    def attempt(self, block: Block) -> Exception | None:
+        printed, before = io.StringIO(), torch_settings()
+        main, sys.modules["__main__"] = sys.modules["__main__"], self.module
+        try:
+            with redirect_stdout(printed):
+                exec(block.code(self.snippets), vars(self.module))
+        except (Exception, SystemExit) as error:
+            return error
+        finally:
+            sys.modules["__main__"] = main
+        after = torch_settings()
+        if changed := [name for name in before if before[name] != after[name]]:
+            return Wrong(f"leaves torch's {', '.join(changed)} changed")
+        if printed.getvalue().rstrip("\n") != block.output.rstrip("\n"):
+            return Wrong(difference(block.output, printed.getvalue()))
+        return None
+
+
+class Item(pytest.Item):
+    """One Python block of a page."""
+
+    def __init__(self, *, index: int, **kwargs):
+        super().__init__(**kwargs)
+        self.block, self.index = self.parent.blocks[index], index
+        if self.block.skip:
+            self.add_marker(pytest.mark.skip(reason=self.block.skip))
+
+    def runtest(self):
+        self.parent.run_to(self.index)
+        where = self.path.relative_to(self.config.rootpath).as_posix()
+        language = PAGE.fullmatch(where)["lang"]
+        self.user_properties += [("page", where), ("block", language)]
+        if error := self.parent.ran[self.index]:
+            raise error
+
+    def repr_failure(self, excinfo):
+        error, block = excinfo.value, self.block
+        shown = ":".join(filter(None, (block.file, block.section)))
+        head = f"{self.path}:{block.line} ({shown})\n"
+        if isinstance(error, Wrong):
+            return head + str(error)
+        trace = error.__traceback__
+        while trace and trace.tb_frame.f_code.co_filename == __file__:
+            trace = trace.tb_next
+        return head + "".join(traceback.format_exception(type(error), error, trace))
+
+    def reportinfo(self):
+        return self.path, self.block.line - 1, f"block at line {self.block.line}"
+
+
+def difference(shown: str, printed: str) -> str:
+    """A short diff from what the page shows to what the block prints."""
+    pair = shown.rstrip("\n").splitlines(), printed.rstrip("\n").splitlines()
+    lines = difflib.unified_diff(*pair, "shown", "printed", n=1, lineterm="")
+    return "\n".join(list(lines)[:20])
+
+
+def torch_settings() -> dict[str, object]:
+    """Process-wide settings that one page must not leave to the next."""
+    if (torch := sys.modules.get("torch")) is None:  # what its import will set
+        return {"default dtype": "torch.float32", "gradient mode": True}
+    return {
+        "default dtype": str(torch.get_default_dtype()),
+        "default device": str(torch.get_default_device()),
+        "gradient mode": torch.is_grad_enabled(),
+        "number of threads": torch.get_num_threads(),
+        "deterministic mode": torch.are_deterministic_algorithms_enabled(),
+    }
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file(file_path: Path, parent: pytest.Collector):
+    found = [node for node in (yield) if not isinstance(node, MarkdownFile)]
+    root = parent.config.rootpath
+    inside = file_path.is_relative_to(root)
+    where = file_path.relative_to(root).as_posix() if inside else ""
+    if parent.config.option.codeblocks and PAGE.fullmatch(where):
+        found.append(Page.from_parent(parent, path=file_path))
+    return found

@@ -1,0 +1,126 @@
+"""The one entry point: python scripts/build.py VERB (make VERB does the same).
+
+serve     render what is stale, then serve both languages with live reload
+site      render what is stale, then build strictly into site/
+measure   run experiments on this machine and write records
+accept    check a bundle of records made elsewhere and file it
+render    figures from records, .out files from snippets, notebooks from labs
+check     everything CI checks, and a list of what is stale
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+os.chdir(ROOT)  # snippets are found from here, wherever the command was given
+sys.path.insert(0, str(ROOT))
+os.environ.setdefault("NO_MKDOCS_2_WARNING", "1")
+
+from scripts.measure.records import RecordError  # noqa: E402
+from scripts.site import render  # noqa: E402
+from scripts.site.lab_source import LabError  # noqa: E402
+from scripts.site.outputs import OutputError  # noqa: E402
+from scripts.site.source import SourceError  # noqa: E402
+
+STRICT = ["build", "--strict"]
+USER_ERRORS = (RecordError, LabError, OutputError, SourceError, render.RenderError)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    options = _parser().parse_args(arguments)
+    try:
+        return options.run(options) or 0
+    except USER_ERRORS as error:
+        print(f"build.py: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+
+
+def _parser() -> argparse.ArgumentParser:
+    summary, verbs = __doc__.split("\n\n", 1)
+    formatter = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(
+        "build.py", description=summary, epilog=verbs, formatter_class=formatter
+    )
+    commands = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
+
+    def verb(name, run):
+        command = commands.add_parser(name)
+        command.set_defaults(run=run)
+        return command
+
+    verb("serve", serve).add_argument("--address", default="127.0.0.1:8000")
+    verb("site", site)
+    command = verb("measure", measure)
+    command.add_argument("names", nargs="*", help="experiments; all when none is named")
+    command.add_argument("--size", help="tiny, small or full")
+    command.add_argument("--deadline", type=float, metavar="SECONDS")
+    verb("accept", accept).add_argument("file", type=Path)
+    verb("render", render_all).add_argument(
+        "--all", action="store_true", help="also what is up to date"
+    )
+    verb("check", check)
+    return parser
+
+
+def serve(options) -> int:
+    render.stale_only()
+    # Replace this process, so that Ctrl-C and signals reach the server alone.
+    mkdocs = [sys.executable, "-m", "mkdocs", "serve", "--dev-addr", options.address]
+    os.execv(sys.executable, mkdocs)
+
+
+def site(_) -> int:
+    render.stale_only()
+    return subprocess.run([sys.executable, "-m", "mkdocs", *STRICT]).returncode
+
+
+def measure(options) -> int:
+    from scripts.measure import provenance, runner
+
+    size = options.size or ("full" if provenance.gpu() else "small")
+    outcome = runner.measure(options.names, size, deadline=options.deadline)
+    for path in outcome.written:
+        print(f"wrote {path.relative_to(ROOT)}")
+    return 1 if outcome.skipped else 0
+
+
+def accept(options) -> int:
+    from scripts.measure.accept import accept as file_bundle
+
+    for path in file_bundle(options.file):
+        print(f"filed {path.relative_to(ROOT)}")
+    return 0
+
+
+def render_all(options) -> int:
+    done = render.everything() if options.all else render.stale_only()
+    print(f"rendered: {done}" if done else "nothing to render: all is up to date")
+    return 0
+
+
+def check(_) -> int:
+    stale = [f"stale: {what}" for what in render.stale()]
+    print("\n".join(stale or ["nothing is stale"]))
+    python = [sys.executable, "-m"]
+    failed = [
+        " ".join(step)
+        for step in (
+            ["ruff", "check", "--quiet", "."],
+            ["ruff", "format", "--check", "--quiet", "."],
+            ["pytest", "--quiet"],
+            ["mkdocs", *STRICT],
+        )
+        if subprocess.run(python + step).returncode
+    ]
+    for step in failed:
+        print(f"failed: {step}", file=sys.stderr)
+    return 1 if stale or failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

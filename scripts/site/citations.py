@@ -1,0 +1,93 @@
+"""Citations: references.bib in, `[[ cite.key ]]` and a list a page out."""
+
+import html
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from scripts.site.source import ROOT, SourceError
+
+BIBLIOGRAPHY = ROOT / "docs" / "data" / "references.bib"
+CITED = re.compile(r"\[\[ *cite\.(?P<key>\w+) *\]\]")
+
+
+@dataclass(frozen=True)
+class Reference:
+    """One entry of the bibliography, as pages need it."""
+
+    key: str
+    names: tuple[str, ...]
+    title: str
+    year: str
+    url: str
+    where: str
+    note: str
+
+    @property
+    def authors(self) -> str:
+        """Short form: 'Xiong et al.', 'Zhang & Sennrich'."""
+        if len(self.names) > 2:
+            return f"{self.names[0]} et al."
+        return " & ".join(self.names)
+
+    def __str__(self) -> str:
+        """The citation in a sentence, linked to the page's list."""
+        label = html.escape(f"{self.authors}, {self.year}")
+        return f'<a class="cite" href="#ref-{self.key}">({label})</a>'
+
+    @property
+    def entry(self) -> str:
+        """The entry in the list, as Markdown."""
+        tail = [part for part in (self.where, self.note) if part]
+        title = re.sub(r"([\[\]])", r"\\\1", self.title)
+        return (
+            f'<span id="ref-{self.key}"></span>{", ".join(self.names)} ({self.year}). '
+            f"[{title}]({self.url})." + "".join(f" {part}." for part in tail)
+        )
+
+
+def _last_name(person) -> str:
+    return " ".join(person.prelast_names + person.last_names)
+
+
+@cache
+def _read(path: Path, stamp: float) -> dict[str, Reference]:
+    from pybtex.database import parse_file
+
+    found = {}
+    for key, entry in parse_file(str(path), "bibtex").entries.items():
+        fields = {name: _plain(value) for name, value in entry.fields.items()}
+        for name in ("title", "year", "url"):
+            if name not in fields:
+                raise SourceError(f"{BIBLIOGRAPHY.name}: {key} has no {name}")
+        found[key] = Reference(
+            key=key,
+            names=tuple(_plain(_last_name(p)) for p in entry.persons["author"]),
+            title=fields["title"],
+            year=fields["year"],
+            url=fields["url"],
+            where=fields.get("journal") or fields.get("booktitle") or "",
+            note=fields.get("note", ""),
+        )
+    return found
+
+
+def _plain(text: str) -> str:
+    return text.replace("{", "").replace("}", "")
+
+
+def references() -> dict[str, Reference]:
+    """All entries by key, read again when the file has changed."""
+    return _read(BIBLIOGRAPHY, BIBLIOGRAPHY.stat().st_mtime)
+
+
+def append_list(markdown: str, config) -> str:
+    """The page with the list of the references it cites, in order of citation."""
+    keys = list(dict.fromkeys(m["key"] for m in CITED.finditer(markdown)))
+    known = references()
+    entries = [f"1. {known[key].entry}" for key in keys if key in known]
+    if not entries:
+        return markdown
+    title = config.extra["words"]["references"]
+    return "\n".join([markdown, "", f"## {title} {{ #references }}", "", *entries, ""])

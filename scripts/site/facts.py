@@ -1,0 +1,142 @@
+"""The names a page may use between [[ ]]: facts, figures and citations.
+
+`[[ facts.norm_speed_cpu.noise ]]`  a number of a record, formatted once
+`[[ figures.norm_speed_cpu ]]`      the figure, one for each machine with a record
+`[[ cite.zhang2019rms ]]`           a citation; its entry goes to the page's list
+
+An unknown name fails the build. Nothing here needs torch or matplotlib.
+"""
+
+import html
+import re
+from functools import cache
+
+from scripts.measure import look, records
+from scripts.site import citations, svg
+from scripts.site.source import ROOT, SourceError
+
+NAME = re.compile(r"\[\[ *(?P<name>\w[\w.]*) *\]\]")
+
+
+class Names(dict):
+    """A dict whose items read as attributes and whose misses name the known keys."""
+
+    def __init__(self, kind: str, items):
+        super().__init__(items)
+        self._kind = kind
+
+    def __getattr__(self, name):
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return self[name]
+
+    def __missing__(self, name):
+        known = ", ".join(sorted(self)) or "none"
+        raise SourceError(f"unknown {self._kind} {name!r}; known: {known}")
+
+
+def _stamps() -> tuple:
+    """What the records' folder holds; a changed file is a changed stamp."""
+    paths = sorted(records.RECORDS.glob("*/*.json"))
+    return tuple((path, path.stat().st_mtime_ns) for path in paths)
+
+
+@cache
+def _recorded(stamps) -> dict:
+    found = {name: records.find(name) for name in records.experiments()}
+    return {name: recorded for name, recorded in found.items() if recorded}
+
+
+def recorded() -> dict:
+    """Experiments that have records: name -> records, GPU machines first."""
+    return _recorded(_stamps())
+
+
+@cache
+def _facts(name, machine, stamps) -> Names:
+    record = next(r for r in _recorded(stamps)[name] if r.machine == machine)
+    found = records.load_experiment(name).facts(record)
+    return Names(f"fact of {name}", found)
+
+
+def facts() -> Names:
+    """Facts of every experiment that has a record, from its first machine's."""
+    stamps = _stamps()
+    found = {
+        name: _facts(name, of[0].machine, stamps)
+        for name, of in _recorded(stamps).items()
+    }
+    return Names("experiment with a record", found)
+
+
+def words(record, language: str) -> dict:
+    """The words of an experiment's figure, filled with the record's facts."""
+    texts = records.load_experiment(record.experiment).WORDS[language]
+    return look.fill(texts, _facts(record.experiment, record.machine, _stamps()))
+
+
+def cite() -> Names:
+    return Names("citation", citations.references())
+
+
+def check_names(markdown: str) -> None:
+    """Raise SourceError for the first name between [[ ]] that does not exist."""
+    for match in NAME.finditer(markdown):
+        kind, *rest = match["name"].split(".")
+        if kind == "figures" and rest[0] in recorded():
+            continue
+        roots = {"facts": facts, "cite": cite, "figures": lambda: Names("figure", {})}
+        if kind not in roots or not rest:
+            raise SourceError(f"unknown name [[ {match['name']} ]]")
+        value = roots[kind]()
+        for step in rest:
+            value = value[step]
+
+
+def figure(name: str, record, language: str, labels: dict) -> str:
+    """One figure as HTML: inline SVG, caption, text alternative, link to the record."""
+    path = look.figure_path(name, record.machine, language)
+    if not path.is_file():
+        raise SourceError(f"no figure {path.relative_to(ROOT)}; run: make render")
+    picture = svg.slim(path.read_text(encoding="utf-8"))
+    filled = words(record, language)
+    link = f"records/{record.machine}/{name}.json"
+    return (
+        f'<figure class="measured" data-search-exclude id="{name}-{record.machine}">\n'
+        f"{svg.named(picture, filled['caption'])}\n"
+        f"<figcaption>{html.escape(filled['caption'])} "
+        f'<a href="{{root}}{link}">{labels["record"]}: {record.machine}</a>'
+        "</figcaption>\n"
+        f"<details><summary>{labels['alternative']}</summary>"
+        f"<p>{html.escape(filled['alt'])}</p></details>\n"
+        "</figure>"
+    )
+
+
+class Figures(Names):
+    """Figures of the page in hand; ``page_root`` is its way to the site's root."""
+
+    def __init__(self, language, labels, page_root):
+        super().__init__("figure", {})
+        self._language, self._labels, self._root = language, labels, page_root
+
+    def __missing__(self, name):
+        if name not in recorded():
+            raise SourceError(f"unknown figure {name!r}: no experiment with a record")
+        parts = [
+            figure(name, r, self._language, self._labels) for r in recorded()[name]
+        ]
+        return "\n\n".join(parts).replace("{root}", self._root())
+
+
+def define_env(env):
+    """Entry point of mkdocs-macros."""
+
+    def page_root():
+        return "../" * env.page.url.count("/")
+
+    labels = env.conf["extra"]["words"]
+    language = env.conf["theme"]["language"]
+    env.variables["facts"] = facts()
+    env.variables["figures"] = Figures(language, labels, page_root)
+    env.variables["cite"] = cite()

@@ -1,0 +1,71 @@
+"""Formulas: TeX to HTML and MathML by the vendored KaTeX, during the build.
+
+Readers load no script for maths, a page reads well without scripts, and a formula
+that KaTeX rejects fails the build with the page's name.
+"""
+
+import atexit
+import html as html_module
+import re
+from functools import cache
+
+from mkdocs.exceptions import PluginError
+
+from scripts.site.source import ROOT
+
+KATEX = ROOT / "docs" / "theme" / "katex" / "katex.min.js"
+# What arithmatex (generic) leaves in a page, and what labs.py makes of $...$.
+FORMULA = re.compile(
+    r'<(?P<tag>span|div) class="arithmatex">\\(?:\((?P<inline>.*?)\\\)'
+    r"|\[(?P<display>.*?)\\\])</(?P=tag)>",
+    re.DOTALL,
+)
+
+
+class FormulaError(ValueError):
+    """A formula that KaTeX cannot read. One line."""
+
+
+@cache
+def _katex():
+    from py_mini_racer import MiniRacer
+
+    context = MiniRacer()
+    # Left to the interpreter's teardown, its thread now and then never ends.
+    atexit.register(context.close)
+    context.eval(KATEX.read_text(encoding="utf-8"))
+    return context
+
+
+@cache
+def to_html(tex: str, display: bool) -> str:
+    """One formula as KaTeX HTML with MathML beside it for screen readers."""
+    from py_mini_racer import JSEvalException
+
+    options = {"displayMode": display, "throwOnError": True, "strict": "error"}
+    try:
+        return _katex().call("katex.renderToString", tex, options)
+    except JSEvalException as error:
+        reason = re.search(r"(?:Parse)?Error: (.*)", str(error))
+        message = reason[1] if reason else str(error).splitlines()[0]
+        # KaTeX marks the place with combining underlines, unreadable in a log.
+        message = message.replace("\u0332", "")
+        raise FormulaError(f"formula {tex.strip()!r}: {message}") from None
+
+
+def render(html: str, page) -> str:
+    """The page's HTML with every formula typeset."""
+
+    def typeset(match):
+        display = match["display"] is not None
+        tex = html_module.unescape(match["display"] if display else match["inline"])
+        try:
+            body = to_html(tex, display)
+        except FormulaError as error:
+            raise PluginError(f"{page.file.src_uri}: {error}") from None
+        # A display formula may scroll sideways on a phone: let keys reach it.
+        focus = ' tabindex="0"' if display else ""
+        tag = match["tag"]
+        return f'<{tag} class="arithmatex" data-search-exclude{focus}>{body}</{tag}>'
+
+    return FORMULA.sub(typeset, html)

@@ -1,0 +1,138 @@
+"""Every page with code as a notebook that runs on its own.
+
+Code cells are the page's blocks; a block that imports a snippet of an earlier page
+is preceded by a cell with that snippet's code, so the reader needs torch and
+nothing of this repository. Outputs are the committed .out files.
+"""
+
+import ast
+import json
+import re
+from pathlib import Path
+
+from mkdocs.structure.files import File
+
+from scripts.site.plain import has_code, parts
+from scripts.site.source import ROOT, embedded
+
+PREFIX = "snippets."
+
+
+def add(file, files, config) -> None:
+    """Publish a notebook beside a page with code: rms-norm.md -> rms-norm.ipynb."""
+    path = Path(file.abs_src_path)
+    if has_code(path.read_text(encoding="utf-8")):
+        language, site_url = config.theme["language"], config.site_url or "/"
+        text = dumps(notebook(path, language, site_url, config.extra["words"]))
+        files.append(File.generated(config, uri_of(file), content=text))
+
+
+def uri_of(file) -> str:
+    return file.src_uri.removesuffix(".md") + ".ipynb"
+
+
+def link(page, files) -> None:
+    """Tell the theme where the page's notebook is."""
+    found = files.get_file_from_path(uri_of(page.file))
+    if found and page.file.src_uri.endswith(".md"):
+        page.meta["notebook"] = found.url
+
+
+def notebook(path: Path, language: str, site_url: str, words: dict) -> dict:
+    """The page as a Jupyter notebook (nbformat 4.5)."""
+    page = parts(path, language, site_url)
+    uri = path.relative_to(ROOT / "docs" / language / "pages").as_posix()
+    torch = re.search(
+        r"^torch==(.+)$", (ROOT / "constraints.txt").read_text(), re.MULTILINE
+    )
+    url = site_url + uri.removesuffix(".md") + "/"
+    cells = [_text(words["notebook"].format(url=url, torch=torch[1]))]
+    for part in page:
+        if part.kind == "text":
+            cells.append(_text(part.text))
+        elif part.kind == "code":
+            cells.append(_code(part.text))
+        else:
+            cells[-1]["outputs"] = [_stream(part.text)]
+    given = {part.file for part in page if part.kind == "code"}
+    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    return {
+        "cells": _self_contained(cells, given, words),
+        "metadata": {"kernelspec": kernel, "language_info": {"name": "python"}},
+        "nbformat": 4,
+        "nbformat_minor": 5,
+    }
+
+
+def lab(path: Path, words: dict) -> dict:
+    """An executed lab as readers download it."""
+    book = json.loads(path.read_text(encoding="utf-8"))
+    return book | {"cells": _self_contained(book["cells"], set(), words)}
+
+
+def _self_contained(cells: list[dict], given: set[str], words: dict) -> list[dict]:
+    """The cells with the code of the snippets that they import, and numbered ids.
+
+    ``given`` names the snippet files whose code stands in the cells themselves.
+    """
+    out = []
+    for cell in cells:
+        if cell["cell_type"] == "code":
+            source = "".join(cell["source"])
+            for file in _imported(source, given):
+                given = given | {file}
+                note = f"# {words['earlier']}: snippets/{file}\n"
+                out.append(_code(note + _without_imports(embedded(file))))
+            cell = cell | {"source": _without_imports(source)}
+        out.append(cell)
+    return [cell | {"id": f"cell-{number}"} for number, cell in enumerate(out)]
+
+
+def dumps(book: dict) -> str:
+    return json.dumps(book, ensure_ascii=False, indent=1) + "\n"
+
+
+def _snippet_imports(code: str) -> list[ast.ImportFrom]:
+    return [
+        node
+        for node in ast.parse(code).body
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(PREFIX)
+    ]
+
+
+def _imported(code: str, given: set) -> list[str]:
+    """Snippet files that the code imports and that no cell gives yet, deepest first."""
+    found = []
+    for node in _snippet_imports(code):
+        file = node.module.removeprefix(PREFIX).replace(".", "/") + ".py"
+        if file not in given and file not in found:
+            deeper = _imported(embedded(file), given | set(found))
+            found += [f for f in deeper if f not in found]
+            found.append(file)
+    return found
+
+
+def _without_imports(code: str) -> str:
+    """The code without its imports of snippets, whose names earlier cells define."""
+    lines = code.splitlines()
+    for node in reversed(_snippet_imports(code)):
+        del lines[node.lineno - 1 : node.end_lineno]
+    return "\n".join(lines).strip("\n")
+
+
+def _text(text: str) -> dict:
+    return {"cell_type": "markdown", "metadata": {}, "source": text}
+
+
+def _code(code: str) -> dict:
+    return {
+        "cell_type": "code",
+        "execution_count": None,
+        "metadata": {},
+        "outputs": [],
+        "source": code,
+    }
+
+
+def _stream(text: str) -> dict:
+    return {"name": "stdout", "output_type": "stream", "text": text + "\n"}

@@ -1,0 +1,120 @@
+"""A page as a list of parts (text, code, output), with nothing left to resolve.
+
+Notebooks and llms.txt are made from these parts: embeds are expanded, facts and
+citations filled in, boxes flattened, links made absolute.
+"""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from posixpath import dirname, join, normpath
+
+from scripts.site import facts
+from scripts.site.source import (
+    EMBED,
+    FENCE,
+    ROOT,
+    embedded,
+    fences,
+    without_front_matter,
+)
+
+BOX = re.compile(r'^(?P<indent> *)(?:!!!|\?\?\?\+?) \w+(?: "(?P<title>[^"]*)")? *$')
+HEADING_ID = re.compile(r"^(#+ .*?) *\{ *#[\w-]+ *\} *$", re.MULTILINE)
+LINK = re.compile(r"\]\((?P<target>[^)\s:]+\.(?:md|ipynb))(?P<anchor>#[\w-]+)?\)")
+
+
+@dataclass(frozen=True)
+class Part:
+    """``kind`` is text, code or output; ``file`` the snippet file it shows."""
+
+    kind: str
+    text: str
+    file: str | None = None
+
+
+def parts(path: Path, language: str, site_url: str) -> list[Part]:
+    """The parts of one page. ``site_url`` is the language's, ending in a slash."""
+    facts.check_names(path.read_text(encoding="utf-8"))
+    pages = ROOT / "docs" / language / "pages"
+    text = without_front_matter(path.read_text(encoding="utf-8")).strip("\n")
+    text = _flatten_boxes(text)
+    found, lines, at = [], text.splitlines(), 0
+    uri = path.relative_to(pages).as_posix()
+
+    def prose(start, end):
+        body = "\n".join(lines[start:end]).strip("\n")
+        if body:
+            resolved = _resolve(body, language)
+            found.append(Part("text", _absolute_links(resolved, uri, site_url)))
+
+    for fence in fences(text):
+        prose(at, fence.line - 1)
+        file, section = fence.embed or (None, None)
+        body = embedded(file, section) if file else fence.body
+        kind = "code" if fence.info == "python" else "output"
+        found.append(Part(kind, body, file))
+        at = fence.end
+    prose(at, len(lines))
+    return found
+
+
+def _flatten_boxes(text: str) -> str:
+    """Boxes as a bold title and their content, at the level of the page's text."""
+    out, depth, in_fence = [], [], None
+    for line in text.splitlines():
+        while depth and line.strip() and len(line) - len(line.lstrip()) < depth[-1]:
+            depth.pop()
+        removed = depth[-1] if depth else 0
+        shown = line[removed:] if line.strip() else ""
+        fence = FENCE.match(shown)
+        if fence and in_fence is None:
+            in_fence = fence["mark"][0]
+        elif fence and fence["mark"][0] == in_fence and not fence["info"].strip():
+            in_fence = None
+        box = None if in_fence else BOX.match(shown)
+        if box:
+            depth.append(removed + len(box["indent"]) + 4)
+            out += [f"**{box['title']}**" if box["title"] else "", ""]
+        else:
+            out.append(shown)
+    return "\n".join(out)
+
+
+def _resolve(text: str, language: str) -> str:
+    def fill(match):
+        kind, _, rest = match["name"].partition(".")
+        if kind == "cite":
+            reference = facts.cite()[rest]
+            return f"([{reference.authors}, {reference.year}]({reference.url}))"
+        if kind == "figures":
+            return _figure_text(rest, language)
+        value = facts.facts()
+        for step in rest.split("."):
+            value = value[step]
+        return str(value)
+
+    return HEADING_ID.sub(r"\1", facts.NAME.sub(fill, text))
+
+
+def _figure_text(experiment: str, language: str) -> str:
+    shown = []
+    for record in facts.recorded()[experiment]:
+        words = facts.words(record, language)
+        shown.append(f"*{words['caption']}* ({record.machine}) {words['alt']}")
+    return "\n\n".join(shown)
+
+
+def _absolute_links(text: str, uri: str, site_url: str) -> str:
+    def absolute(match):
+        target = normpath(join(dirname(uri), match["target"]))
+        stem = target.rsplit(".", 1)[0]
+        stem = "" if stem == "index" else stem.removesuffix("/index") + "/"
+        return f"]({site_url}{stem}{match['anchor'] or ''})"
+
+    return LINK.sub(absolute, text)
+
+
+def has_code(text: str) -> bool:
+    """Whether a page's source embeds Python."""
+    return any(f.info == "python" and EMBED.match(f.body) for f in fences(text))

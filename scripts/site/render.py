@@ -1,0 +1,81 @@
+"""Everything generated and committed: .out files, lab notebooks, figures.
+
+Each carries the digest of what it was made from. Rendering what is stale needs
+torch and matplotlib; finding that nothing is stale needs neither.
+"""
+
+import importlib.util
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from scripts.measure import look, records
+from scripts.site import lab_source, outputs
+from scripts.site.source import LANGUAGES, ROOT
+
+
+class RenderError(RuntimeError):
+    """Something stale that cannot be rendered here. One line."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """One generated file or pair of files."""
+
+    name: str
+    stale: bool
+    run: Callable[[], object]
+
+
+def jobs() -> list[Job]:
+    """Everything that can be rendered, in the order it has to be."""
+    stale_outputs, stale_labs = outputs.stale(), lab_source.stale()
+    found = [
+        Job(
+            f"snippets/{outputs.name(out)}",
+            out in stale_outputs,
+            _call(outputs.write, out),
+        )
+        for out in outputs.files()
+    ]
+    found += [
+        Job(f"docs/labs/{lab.name}", lab in stale_labs, _call(lab_source.execute, lab))
+        for lab in lab_source.sources()
+    ]
+    for experiment in records.experiments():
+        for record in records.find(experiment):
+            for language in LANGUAGES:
+                path = look.figure_path(experiment, record.machine, language)
+                fresh = look.figure_digest(record, language)
+                stale = not path.is_file() or look.read_digest(path) != fresh
+                draw = _call(look.draw, record, language)
+                found.append(Job(str(path.relative_to(ROOT)), stale, draw))
+    return found
+
+
+def _call(function, *arguments):
+    return lambda: function(*arguments)
+
+
+def stale() -> list[str]:
+    """The names of what is older than what it was made from."""
+    return [job.name for job in jobs() if job.stale]
+
+
+def stale_only() -> int:
+    """Render what is stale; how many jobs ran."""
+    return _run([job for job in jobs() if job.stale])
+
+
+def everything() -> int:
+    """Render all, stale or not."""
+    return _run(jobs())
+
+
+def _run(todo: list[Job]) -> int:
+    if todo and not importlib.util.find_spec("torch"):
+        names = ", ".join(job.name for job in todo[:3]) + (" …" if todo[3:] else "")
+        raise RenderError(f"{len(todo)} stale ({names}); rendering needs: make render")
+    for number, job in enumerate(todo, 1):
+        print(f"render {number}/{len(todo)} {job.name}", flush=True)
+        job.run()
+    return len(todo)

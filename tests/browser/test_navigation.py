@@ -1,0 +1,120 @@
+"""Portal, language switch, instant navigation, colour scheme, 404."""
+
+import json
+from pathlib import Path
+from urllib.parse import urljoin
+
+import pytest
+
+SPEED = "rmsnorm/speed/"
+
+
+@pytest.mark.parametrize(
+    ("locale", "language"),
+    [("zh-CN", "zh"), ("zh-TW", "zh"), ("en-GB", "en"), ("fr-FR", "en")],
+)
+def test_portal_picks_the_language(locale, language, site, open_page, browser_checks):
+    page = open_page(locale=locale)
+    page.goto(site[1])
+    page.wait_for_url(site[1] + language + "/")
+    browser_checks.add()
+
+
+def test_portal_without_scripts(site, open_page, browser_checks):
+    page = open_page(java_script_enabled=False)
+    page.goto(site[1])
+    links = [a.get_attribute("href") for a in page.locator("nav a").all()]
+    assert links == ["zh/", "en/"]
+    page.get_by_role("link", name="English").click()
+    assert page.url == site[1] + "en/"
+    assert "Norms, Measured" in page.locator("h1").inner_text()
+    browser_checks.add()
+
+
+@pytest.mark.parametrize(("here", "there"), [("zh", "en"), ("en", "zh")])
+def test_switch_stays_on_the_page(here, there, site, open_page, browser_checks):
+    page = open_page()
+    page.goto(site[1] + here + "/" + SPEED + "#questions")
+    page.locator("button[aria-label]:has(+ .md-select__inner)").hover()
+    page.locator(f".md-select__link[hreflang={there}]").click()
+    page.wait_for_url(f"{site[1]}{there}/{SPEED}*")
+    assert page.evaluate("document.documentElement.lang") == there
+    assert page.url.endswith("#questions")
+    browser_checks.add()
+
+
+def test_switch_wherever_the_site_is_served(elsewhere, open_page, browser_checks):
+    page = open_page()
+    page.goto(elsewhere + "zh/" + SPEED + "#bytes")
+    page.locator("button[aria-label]:has(+ .md-select__inner)").hover()
+    page.locator(".md-select__link[hreflang=en]").click()
+    page.wait_for_url(elsewhere + "en/" + SPEED + "#bytes")
+    browser_checks.add()
+
+
+def test_switch_after_instant_navigation(site, open_page, browser_checks):
+    page = open_page()
+    page.goto(site[1] + "zh/")
+    page.wait_for_load_state("networkidle")
+    page.locator(".md-content a[href*='rms-norm']").first.click()
+    page.wait_for_selector("h1#rms-norm")
+    page.locator("button[aria-label]:has(+ .md-select__inner)").hover()
+    page.locator(".md-select__link[hreflang=en]").click()
+    page.wait_for_url("**/en/rmsnorm/rms-norm/")
+    browser_checks.add()
+
+
+def test_switch_without_scripts(site, open_page, browser_checks):
+    page = open_page(java_script_enabled=False)
+    page.goto(site[1] + "zh/" + SPEED)
+    link = page.locator(".md-select__link[hreflang=en]").get_attribute("href")
+    assert urljoin(page.url, link) == site[1] + "en/" + SPEED
+    browser_checks.add()
+
+
+def test_instant_navigation_keeps_the_document(site, open_page, browser_checks):
+    page = open_page()
+    page.goto(site[1] + "zh/")
+    page.wait_for_load_state("networkidle")
+    page.evaluate("window.stillHere = true")
+    page.locator(".md-content a[href*='rms-norm']").first.click()
+    page.wait_for_url("**/zh/rmsnorm/rms-norm/")
+    page.wait_for_selector("h1#rms-norm")
+    assert page.evaluate("window.stillHere") is True
+    assert page.locator(".katex").count() > 5
+    browser_checks.add()
+
+
+def test_scheme_is_remembered(site, open_page, browser_checks):
+    page = open_page(color_scheme="light")
+    page.goto(site[1] + "en/")
+    page.locator("label[for='__palette_1']").click()
+    page.goto(site[1] + "en/" + SPEED)
+    scheme = page.locator("body").get_attribute("data-md-color-scheme")
+    assert scheme == "slate"
+    browser_checks.add()
+
+
+def test_missing_page_is_bilingual(site, open_page, browser_checks):
+    page = open_page()
+    response = page.goto(site[1] + "en/no/such/page/")
+    assert response.status == 404
+    assert (
+        page.get_by_role("link", name="中文首页").get_attribute("href") == "/norms/zh/"
+    )
+    assert page.get_by_role("link", name="English home page").is_visible()
+    browser_checks.add()
+
+
+@pytest.mark.parametrize("path", ["rmsnorm/rms-norm", "labs/deep-stack"])
+@pytest.mark.parametrize("language", ["zh", "en"])
+def test_notebook_button(language, path, site, open_page, browser_checks):
+    page = open_page()
+    page.goto(f"{site[1]}{language}/{path}/")
+    with page.expect_download() as download:
+        page.locator("a[download]").click()
+    assert download.value.suggested_filename == path.split("/")[1] + ".ipynb"
+    book = json.loads(Path(download.value.path()).read_text(encoding="utf-8"))
+    code = [c["source"] for c in book["cells"] if c["cell_type"] == "code"]
+    assert code and not any("snippets." in source for source in code)
+    browser_checks.add()

@@ -1,0 +1,175 @@
+"""Every fence is one embed of a file that the tests run."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from scripts.site import source
+
+SKIP = re.compile(r"<!-- *skip\b.*")
+REASON = re.compile(r"<!-- skip: \S.* -->")
+ANNOTATION = re.compile(r"# \((\d+)\)!$", re.MULTILINE)
+KIND = {".py": "python", ".out": "text"}
+
+
+def violations(text: str, slug: str, snippets: Path) -> list[str]:
+    """What is wrong with the fences of one page, 'line: what' each."""
+    found, shown, last = [], set(), None
+    lines = ["", *text.splitlines(), ""]
+    try:
+        fences = source.fences(text)
+    except source.SourceError as error:
+        return [f"1: {error}"]
+    for fence in fences:
+        problems = [*form(fence, slug), *repeated(fence, shown)]
+        if not problems:
+            problems += resolution(fence, snippets, last)
+            problems += notes(fence, lines, snippets)
+        last = fence.embed
+        found += [f"{fence.line}: {problem}" for problem in problems]
+    return found + outputs_left_out(shown, snippets) + skips(lines, text)
+
+
+def form(fence: source.Fence, slug: str):
+    if fence.mark != "```":
+        yield f"fence of {fence.mark!r}, not three backticks"
+    if fence.info not in KIND.values():
+        yield f"info string {fence.info!r}, not 'python' or 'text'"
+    if fence.embed is None:
+        yield "holds something else than one embed"
+        return
+    file = Path(fence.embed[0])
+    if KIND.get(file.suffix) != fence.info:
+        yield f"{file.suffix} in a {fence.info} fence"
+    if file.parent.as_posix() != slug.replace("-", "_"):
+        yield f"{file} is not in the page's folder {slug.replace('-', '_')}"
+
+
+def repeated(fence: source.Fence, shown: set):
+    if fence.embed in shown:
+        yield f"{fence.embed[0]} is embedded twice"
+    shown.add(fence.embed)
+
+
+def resolution(fence, snippets: Path, last: tuple[str, str | None] | None):
+    file, section = fence.embed
+    try:
+        source.embedded(file, section, snippets)
+        if file.endswith(".py"):
+            if section is None and names(file, snippets):
+                yield f"{file} has sections: embed each by its name"
+            return
+        program = Path(file).with_suffix(".py").as_posix()
+        if last != (program, [None, *names(program, snippets)][-1]):
+            yield f"{file} is not under the last block of {program}"
+    except source.SourceError as error:
+        yield str(error)
+
+
+def names(file: str, snippets: Path) -> list[str]:
+    path = snippets / file
+    if not path.is_file():
+        raise source.SourceError(f"no snippet {file}")
+    return list(source.sections(path.read_text(encoding="utf-8")))
+
+
+def notes(fence: source.Fence, lines: list[str], snippets: Path):
+    """Marks ``# (1)!`` count up; a list of as many items follows the block."""
+    try:
+        marks = ANNOTATION.findall(source.embedded(*fence.embed, snippets))
+    except source.SourceError:
+        return
+    items = 0
+    for line in lines[fence.end + 1 :] if marks else ():
+        items += bool(item := re.match(r" *\d+\. ", line))
+        if line.strip() and not item and not (items and line.startswith(" ")):
+            break
+    if sorted(marks, key=int) != [str(n + 1) for n in range(items)]:
+        yield f"{len(marks)} marked lines, a list of {items} under the block"
+
+
+def outputs_left_out(shown: set, snippets: Path) -> list[str]:
+    programs = {file for file, _ in filter(None, shown) if file.endswith(".py")}
+    outputs = {Path(file).with_suffix(".out").as_posix() for file in programs}
+    left_out = outputs - {file for file, _ in filter(None, shown)}
+    missing = sorted(file for file in left_out if (snippets / file).is_file())
+    return [f"1: {file} is not shown" for file in missing]
+
+
+def skips(lines: list[str], text: str) -> list[str]:
+    opening = {fence.line for fence in source.fences(text) if fence.info == "python"}
+    return [
+        f"{number}: a skip is <!-- skip: reason --> right above a Python fence"
+        for number, line in enumerate(lines)
+        if SKIP.match(line.strip())
+        and not (REASON.fullmatch(line.strip()) and number + 1 in opening)
+    ]
+
+
+def test_pages(page, obeyed):
+    found = violations(page.text, Path(page.path).stem, source.SNIPPETS)
+    obeyed(f"{page.where}:{v}" for v in found)
+
+
+@pytest.fixture
+def snippets(tmp_path) -> Path:
+    files = {
+        "a_b/parts.py": (
+            "# --8<-- [start:one]\none = 1  # (1)!\n# --8<-- [end:one]\n"
+            "# --8<-- [start:two]\nprint(one)\n# --8<-- [end:two]\n"
+        ),
+        "a_b/parts.out": "1\n",
+        "a_b/whole.py": "x = 1\n",
+        "other/far.py": "x = 1\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+def fence(embed: str, info: str = "python", mark: str = "```") -> str:
+    return f'{mark}{info}\n--8<-- "{embed}"\n{mark}\n\n'
+
+
+ONE = fence("a_b/parts.py:one") + "1. Why one.\n\n"
+GOOD = ONE + fence("a_b/parts.py:two") + fence("a_b/parts.out", "text")
+
+
+def test_good(snippets):
+    assert violations(GOOD + fence("a_b/whole.py"), "a-b", snippets) == []
+    folded = '??? note "More"\n    ```python\n    --8<-- "a_b/whole.py"\n    ```\n'
+    assert violations(folded, "a-b", snippets) == []
+    skip = "<!-- skip: needs a GPU -->\n" + fence("a_b/whole.py")
+    assert violations(skip, "a-b", snippets) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (fence("a_b/whole.py", "py"), "1: info string 'py'"),
+        (fence("a_b/whole.py", " python"), "1: info string ' python'"),
+        (fence("a_b/whole.py", 'python title="x"'), "1: info string"),
+        (fence("a_b/whole.py", "bash"), "1: info string 'bash'"),
+        (fence("a_b/whole.py", mark="~~~"), "1: fence of '~~~'"),
+        (fence("a_b/whole.py", mark="````"), "1: fence of '````'"),
+        ("```python\nx = 1\n```\n", "1: holds something else"),
+        ("```python\nx = 1\n", "1: line 1: fence is never closed"),
+        (fence("a_b/whole.py:1:2"), "1: holds something else"),
+        (fence("a_b/whole.py", "text"), "1: .py in a text fence"),
+        (fence("other/far.py"), "1: other/far.py is not in the page's folder a_b"),
+        (fence("a_b/whole.py") * 2, "5: a_b/whole.py is embedded twice"),
+        (fence("a_b/none.py"), "1: no snippet a_b/none.py"),
+        (fence("a_b/whole.py:none"), "1: no section 'none'"),
+        (fence("a_b/parts.py"), "1: a_b/parts.py has sections"),
+        (ONE + fence("a_b/parts.out", "text"), "7: a_b/parts.out is not under"),
+        (ONE + fence("a_b/parts.py:two"), "1: a_b/parts.out is not shown"),
+        (fence("a_b/parts.py:one"), "1: 1 marked lines, a list of 0"),
+        (ONE + "2. Too much.\n", "1: 1 marked lines, a list of 2"),
+        ("<!-- skip -->\n" + fence("a_b/whole.py"), "1: a skip is"),
+        ("<!-- skip: why -->\n\n" + fence("a_b/whole.py"), "1: a skip is"),
+    ],
+)
+def test_bad(snippets, text, says):
+    assert any(v.startswith(says) for v in violations(text, "a-b", snippets))

@@ -1,0 +1,162 @@
+"""Every name between [[ ]] resolves; every record is whole, fresh and drawn."""
+
+import re
+from pathlib import Path
+from string import Formatter
+
+import pytest
+
+from scripts.measure import digest, look, records
+from scripts.site import citations, facts, render
+from scripts.site.source import ROOT, without_fences
+from tests.pages import test_numbers, test_terms, test_typography
+
+NAME = re.compile(r"\[\[(.*?)\]\]")
+PARTS = re.compile(r" (facts\.(\w+)\.(\w+)|figures\.(\w+)|cite\.(\w+)) ")
+EXPERIMENTS = records.experiments()
+RECORDS = sorted(p for p in records.RECORDS.rglob("*") if p.is_file())
+LANGUAGES = ("zh", "en")
+
+
+def violations(text: str, known: dict[str, set[str]]) -> list[str]:
+    """'line: what' for each name that nothing defines."""
+    found = []
+    for number, line in enumerate(without_fences(text).splitlines(), 1):
+        for match in NAME.finditer(line):
+            parts = PARTS.fullmatch(match[1])
+            if not parts:
+                found.append(f"{number}: {match[0]} is no fact, figure or citation")
+            elif (name := parts[1].partition(".")[2]) not in known[
+                kind := parts[1].partition(".")[0]
+            ]:
+                found.append(f"{number}: {kind} {name!r} is unknown")
+            elif kind == "figures" and line.strip() != match[0]:
+                found.append(f"{number}: {match[0]} is not alone on its line")
+    return found
+
+
+def known() -> dict[str, set[str]]:
+    """All names that pages may use."""
+    of_facts = facts.facts()
+    return {
+        "facts": {f"{name}.{fact}" for name in of_facts for fact in of_facts[name]},
+        "figures": {name for name in EXPERIMENTS if records.find(name)},
+        "cite": set(citations.references()),
+    }
+
+
+def texts(words: dict, prefix: str = "") -> dict[str, str]:
+    """The words of a figure, groups of them flattened: {"panel.left": text}."""
+    found = {}
+    for key, value in words.items():
+        inner = isinstance(value, dict)
+        found |= texts(value, f"{prefix}{key}.") if inner else {prefix + key: value}
+    return found
+
+
+def placeholders(words: dict) -> dict[str, set[str]]:
+    """The facts that each text of a figure refers to."""
+    parse = Formatter().parse
+    return {
+        key: {name for _, name, _, _ in parse(text) if name}
+        for key, text in texts(words).items()
+    }
+
+
+def test_pages(page, obeyed):
+    obeyed(f"{page.where}:{v}" for v in violations(page.text, known()))
+
+
+def problems(path: Path) -> list[str]:
+    """What is wrong with one record or with the figures drawn from it."""
+    try:
+        record = records.load(path)
+        experiment = records.load_experiment(record.experiment)
+    except records.RecordError as error:
+        return [str(error)]
+    found = []
+    if record.machine != path.parent.name:
+        found.append(f"holds machine {record.machine!r}")
+    if record.size == "tiny":
+        found.append("a tiny run is never recorded")
+    if digest.is_stale(record):
+        found.append("stale: the measured code has changed since")
+    values = set(experiment.facts(record))
+    for lang in LANGUAGES:
+        figure = look.figure_path(record.experiment, record.machine, lang)
+        if look.read_digest(figure) != look.figure_digest(record, lang):
+            found.append(f"{figure.name} is missing or drawn from other inputs")
+        used = set().union(*placeholders(experiment.WORDS[lang]).values())
+        found += [f"{lang} words use {name!r}" for name in sorted(used - values)]
+    return [f"{path.relative_to(ROOT)}: {problem}" for problem in found]
+
+
+@pytest.mark.parametrize("path", RECORDS, ids=lambda p: f"{p.parent.name}/{p.name}")
+def test_record(path, obeyed):
+    obeyed(problems(path))
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_experiment_speaks_both_languages(name):
+    words = records.load_experiment(name).WORDS
+    assert set(words) == set(LANGUAGES)
+    assert words["en"].keys() >= {"title", "caption", "alt"}
+    assert placeholders(words["zh"]) == placeholders(words["en"])
+
+
+@pytest.mark.parametrize("lang", LANGUAGES)
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_figures_speak_as_pages_do(name, lang, obeyed):
+    """Their words hold no typed number; Chinese ones keep terms and typography."""
+    words = records.load_experiment(name).WORDS[lang]
+    for key, text in texts(words).items():
+        text = re.sub(r"\{\w+[^}]*\}", "[[ facts.a.b ]]", text)
+        found = test_numbers.violations(text)
+        if lang == "zh":
+            found += test_typography.violations(text)
+            found += test_terms.refused(text, test_terms.TERMS)
+        where = f"scripts/experiments/{name}.py: {lang} {key}"
+        obeyed(f"{where}: {v.partition(': ')[2]}" for v in found)
+
+
+def test_what_is_rendered_is_up_to_date(obeyed):
+    """Figures, outputs of snippets, executed labs."""
+    obeyed(f"{what} is stale; run: make render" for what in render.stale())
+
+
+def test_no_figure_without_its_record(obeyed):
+    wanted = {
+        look.figure_path(path.stem, path.parent.name, lang)
+        for path in RECORDS
+        for lang in LANGUAGES
+    }
+    drawn = set(look.FIGURES.glob("*/*.svg"))
+    obeyed(f"{p.relative_to(ROOT)} has no record" for p in sorted(drawn - wanted))
+
+
+KNOWN = {"facts": {"speed.ratio"}, "figures": {"speed"}, "cite": {"who2020what"}}
+GOOD = "[[ facts.speed.ratio ]] times [[ cite.who2020what ]]\n\n[[ figures.speed ]]\n"
+
+
+def test_good():
+    assert violations(GOOD, KNOWN) == []
+    words = {"alt": "{ratio} times, {{braces}}", "panel": {"left": "of {a} and {b}"}}
+    assert placeholders(words) == {"alt": {"ratio"}, "panel.left": {"a", "b"}}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("speed.ratio", "speed.ratoi", "1: facts 'speed.ratoi' is unknown"),
+        ("speed.ratio", "sped.ratio", "1: facts 'sped.ratio' is unknown"),
+        ("facts.speed.ratio", "speed.ratio", "1: [[ speed.ratio ]] is no fact"),
+        (" facts.speed.ratio ", "facts.speed.ratio", "1: [[facts.speed.ratio]] is no"),
+        ("who2020what", "who2020why", "1: cite 'who2020why' is unknown"),
+        ("figures.speed", "figures.sped", "3: figures 'sped' is unknown"),
+        ("[[ figures", "See [[ figures", "3: [[ figures.speed ]] is not alone"),
+        ("times", "[[1, 2]]", "1: [[1, 2]] is no fact"),
+    ],
+)
+def test_bad(old, new, says):
+    found = violations(GOOD.replace(old, new, 1), KNOWN)
+    assert any(v.startswith(says) for v in found), found

@@ -1,0 +1,155 @@
+"""Bad input: one clear line, a failing exit, no traceback."""
+
+import json
+
+import pytest
+
+
+def broken_embed(project):
+    project.append(project.page(), '\n```python\n--8<-- "speed/no_such.py"\n```\n')
+    return "speed.md: line", "no snippet speed/no_such.py"
+
+
+def unknown_section(project):
+    page = project.page("rmsnorm/rms-norm.md")
+    project.append(page, '\n```python\n--8<-- "rms_norm/reference.py:nope"\n```\n')
+    return "rms-norm.md: line", "no section 'nope' in rms_norm/reference.py"
+
+
+def unknown_fact(project):
+    project.append(project.page(), "\n[[ facts.norm_speed_cpu.no_such_fact ]]\n")
+    return "speed.md", "unknown fact of norm_speed_cpu 'no_such_fact'"
+
+
+def unknown_figure(project):
+    project.append(project.page(), "\n[[ figures.no_such_figure ]]\n")
+    return "speed.md", "unknown figure 'no_such_figure'"
+
+
+def unknown_citation(project):
+    project.append(project.page("index.md"), "\n[[ cite.nobody1999nothing ]]\n")
+    return "index.md", "unknown citation 'nobody1999nothing'"
+
+
+def damaged_record(project):
+    path = next(project.root.glob("docs/records/*/norm_speed_cpu.json"))
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    path.write_text("".join(lines[: len(lines) // 2]), encoding="utf-8")
+    return "norm_speed_cpu.json", "line"
+
+
+def record_with_a_short_row(project):
+    path = next(project.root.glob("docs/records/*/norm_speed_cpu.json"))
+    record = json.loads(path.read_text(encoding="utf-8"))
+    record["rows"][2] = record["rows"][2][:-1]
+    path.write_text(json.dumps(record), encoding="utf-8")
+    return "norm_speed_cpu.json", "row 3"
+
+
+def missing_twin(project):
+    project.page("rmsnorm/speed.md", "zh").unlink()
+    return "docs/en/pages/rmsnorm/speed.md", "docs/zh/pages/rmsnorm/speed.md is missing"
+
+
+def skipped_fence(project):
+    project.append(project.page(), "\n```py\nprint(1)\n```\n")
+    return "speed.md", "would be skipped"
+
+
+def tilde_fence(project):
+    project.append(project.page(), "\n~~~python\nprint(1)\n~~~\n")
+    return "speed.md", "would be skipped"
+
+
+def typed_code(project):
+    project.append(project.page(), "\n```python\nprint(1)\n```\n")
+    return "speed.md", "exactly one embed"
+
+
+def unbalanced_section(project):
+    path = project.root / "snippets/rms_norm/unbalanced.py"
+    path.write_text("# --8<-- [start:open]\nx = 1\n", encoding="utf-8")
+    page = project.page("rmsnorm/rms-norm.md")
+    project.append(page, '\n```python\n--8<-- "rms_norm/unbalanced.py:open"\n```\n')
+    return "rms-norm.md", "section 'open' is never closed"
+
+
+def bad_formula(project):
+    project.append(project.page(), "\n$$\n\\fracc{1}{2}\n$$\n")
+    return "speed.md", r"Undefined control sequence: \fracc"
+
+
+def broken_link(project):
+    project.append(project.page(), "\n[gone](no-such-page.md)\n")
+    return "speed.md", "no-such-page.md"
+
+
+CASES = [
+    broken_embed,
+    unknown_section,
+    unknown_fact,
+    unknown_figure,
+    unknown_citation,
+    damaged_record,
+    record_with_a_short_row,
+    missing_twin,
+    skipped_fence,
+    tilde_fence,
+    typed_code,
+    unbalanced_section,
+    bad_formula,
+    broken_link,
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
+def test_build_fails_with_one_line(case, project):
+    where, what = case(project)
+    done = project.build()
+    said = [
+        line
+        for line in done.stderr.splitlines()
+        if line.startswith(("ERROR", "WARNING"))
+        and "Error reading page" not in line  # MkDocs' own, before the reason
+    ]
+    assert done.returncode != 0
+    assert len(said) == 1, done.stderr[-3000:]
+    assert where in said[0] and what in said[0]
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "what"),
+    [
+        (["measure", "no_such_experiment"], "no_such_experiment"),
+        (["accept", "no_such_file.zip"], "no_such_file.zip"),
+        (["bake"], "bake"),
+    ],
+)
+def test_entry_point_names_what_is_wrong(arguments, what, project):
+    done = project.run("scripts/build.py", *arguments)
+    assert done.returncode != 0
+    assert what in done.stderr.splitlines()[-1]
+    assert "Traceback" not in done.stderr
+
+
+def test_unknown_experiment_names_the_known(project):
+    done = project.run("scripts/build.py", "measure", "no_such_experiment")
+    assert "norm_speed_cpu" in done.stderr and len(done.stderr.splitlines()) == 1
+
+
+def test_stale_without_torch_says_what_to_do(project):
+    """A fresh clone without torch still says in one line what is stale."""
+    snippet = project.root / "snippets/rms_norm/worked_example.py"
+    project.append(snippet, "\nSTALE = 1\n")
+    (project.root / "torch.py").unlink(missing_ok=True)
+    hide = (
+        "import sys, runpy; sys.modules['torch'] = None; sys.argv = ['b', 'site'];"
+        "import importlib.util as u; real = u.find_spec;"
+        "u.find_spec = lambda n, *a: None if n == 'torch' else real(n, *a);"
+        "runpy.run_path('scripts/build.py', run_name='__main__')"
+    )
+    done = project.run("-c", hide)
+    assert done.returncode == 1
+    assert done.stderr.strip().startswith("build.py: 1 stale")
+    assert "worked_example.out" in done.stderr and "make render" in done.stderr

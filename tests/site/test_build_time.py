@@ -1,0 +1,62 @@
+"""Building both languages costs at most twice what plain MkDocs needs."""
+
+import re
+
+# One process: ours and plain MkDocs in turn, warmed up once, medians of three.
+COMPARE = """
+import pathlib, shutil, statistics, sys, tempfile, time, yaml
+from mkdocs.commands.build import build
+from mkdocs.config import load_config
+import logging; logging.disable(logging.WARNING)
+
+def ours():
+    run("mkdocs.yml")
+
+def plain():
+    for language in ("zh", "en"):
+        run(f"plain/{language}/mkdocs.yml")
+
+def run(file):
+    with tempfile.TemporaryDirectory() as site:
+        config = load_config(file, site_dir=site)
+        config.plugins.on_startup(command="build", dirty=False)
+        build(config)
+
+class Loader(yaml.SafeLoader):
+    pass
+Loader.add_multi_constructor("!ENV", lambda *_: None)
+base = yaml.load(pathlib.Path("docs/base.yml").read_text(), Loader)
+for key in ("repo_url", "hooks"):
+    base.pop(key)
+base["plugins"].pop("macros")
+base["plugins"]["mkdocs-jupyter"] = {"execute": False, "include": ["labs/*.ipynb"]}
+base["theme"].pop("custom_dir")
+base["theme"].pop("favicon"), base["theme"].pop("logo")
+for language in ("zh", "en"):
+    folder = pathlib.Path("plain", language)
+    shutil.copytree(f"docs/{language}/pages", folder / "pages")
+    shutil.copytree(f"docs/figures/{language}/labs", folder / "pages/labs")
+    own = yaml.load(pathlib.Path(f"docs/{language}/mkdocs.yml").read_text(), Loader)
+    theme = base["theme"] | {"language": language}
+    config = base | {"site_name": "plain", "theme": theme, "nav": own["nav"]}
+    config["plugins"]["mkdocs-jupyter"]["cache_dir"] = f".cache/plain/{language}"
+    (folder / "mkdocs.yml").write_text(yaml.safe_dump(config, allow_unicode=True))
+
+times = {ours: [], plain: []}
+for round in range(4):
+    for builder in times:
+        start = time.perf_counter()
+        builder()
+        if round:
+            times[builder].append(time.perf_counter() - start)
+a, b = (statistics.median(times[f]) for f in (ours, plain))
+print(f"ours {a:.2f} s, plain {b:.2f} s, ratio {a / b:.2f}")
+"""
+
+
+def test_ratio_to_plain_mkdocs(project, record_property):
+    done = project.run("-c", COMPARE)
+    assert done.returncode == 0, done.stderr[-2000:]
+    line = done.stdout.splitlines()[-1]
+    record_property("measured", f"build time: {line}")
+    assert float(re.search(r"ratio ([\d.]+)", line)[1]) <= 2, line

@@ -1,0 +1,102 @@
+"""Every page's notebook runs on its own and prints what the page shows."""
+
+import contextlib
+import io
+import re
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+import yaml
+
+from scripts.site import notebooks, plain
+
+ROOT = Path(__file__).resolve().parents[2]
+URL = "https://example.org/zh/"
+
+
+def with_code() -> list[str]:
+    pages = ROOT / "docs" / "en" / "pages"
+    return [
+        path.relative_to(pages).as_posix()
+        for path in sorted(pages.rglob("*.md"))
+        if plain.has_code(path.read_text(encoding="utf-8"))
+    ]
+
+
+def book(uri: str, language: str) -> dict:
+    text = (ROOT / "docs" / language / "mkdocs.yml").read_text(encoding="utf-8")
+    words = yaml.safe_load(text)["extra"]["words"]
+    path = ROOT / "docs" / language / "pages" / uri
+    return notebooks.notebook(path, language, URL, words)
+
+
+def code_cells(notebook: dict) -> list[dict]:
+    return [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+
+
+class NoSnippets:
+    """The reader has this notebook and torch, and nothing of the repository."""
+
+    def find_spec(self, name, *_):
+        if name.split(".")[0] in ("snippets", "scripts", "tests"):
+            raise ImportError(f"the notebook imports {name}")
+
+
+@pytest.fixture
+def alone(monkeypatch):
+    for name in [n for n in sys.modules if n.split(".")[0] == "snippets"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr(sys, "meta_path", [NoSnippets(), *sys.meta_path])
+
+
+@pytest.mark.parametrize("uri", with_code())
+def test_runs_alone(uri, alone):
+    namespace = {"__name__": "__main__"}
+    for cell in code_cells(book(uri, "en")):
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(compile(cell["source"], cell["id"], "exec"), namespace)
+        expected = "".join(output["text"] for output in cell["outputs"])
+        assert printed.getvalue().rstrip() == expected.rstrip(), cell["source"][:200]
+
+
+@pytest.mark.parametrize("uri", with_code())
+def test_both_languages_hold_the_same_code(uri):
+    en, zh = (book(uri, language) for language in ("en", "zh"))
+    strip = "\n".join
+    sources = [
+        [strip(c["source"].splitlines()[1:]) for c in code_cells(b)] for b in (en, zh)
+    ]
+    assert sources[0] == sources[1]
+
+
+@pytest.mark.parametrize("language", ["zh", "en"])
+@pytest.mark.parametrize("uri", with_code())
+def test_is_valid_and_has_nothing_left_to_resolve(uri, language):
+    notebook = book(uri, language)
+    nbformat.validate(nbformat.from_dict(notebook))
+    text = "\n".join(c["source"] for c in notebook["cells"] if "outputs" not in c)
+    for left in ("--8<--", "[[", "]]", "!!!", "???", "{ #"):
+        assert left not in text, text[max(0, text.find(left) - 80) :][:160]
+    assert not re.findall(r"\]\((?!https?:|#)[^)]*\)", text), "relative links"
+
+
+def test_boxes_are_flattened_and_fences_inside_found():
+    page = '!!! note "Title"\n    text\n\n    ```python\n    x\n    ```\n\nafter\n'
+    assert plain._flatten_boxes(page) == (
+        "**Title**\n\ntext\n\n```python\nx\n```\n\nafter"
+    )
+
+
+def test_nested_boxes():
+    page = '??? note "A"\n    a\n\n    !!! tip "B"\n        b\n\n    a again\n\nend'
+    assert plain._flatten_boxes(page) == ("**A**\n\na\n\n**B**\n\nb\n\na again\n\nend")
+
+
+def test_links_become_absolute():
+    text = "[a](low-precision.md#x) [b](../index.md) [c](../labs/deep-stack.ipynb)"
+    assert plain._absolute_links(text, "rmsnorm/rms-norm.md", URL) == (
+        f"[a]({URL}rmsnorm/low-precision/#x) [b]({URL}) [c]({URL}labs/deep-stack/)"
+    )

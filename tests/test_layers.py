@@ -1,0 +1,169 @@
+"""The arrows of the design: who may import whom.
+
+docs --embed--> snippets <--import-- scripts/experiments --write--> docs/records
+Tests see everything; nothing sees tests.
+"""
+
+import ast
+import sys
+from pathlib import Path
+
+import pytest
+
+from scripts.site import source
+from tests.pages.reading import EN, nav
+
+ROOT = source.ROOT
+ONLY = {  # by folder: all that its files may import besides the standard library
+    "snippets/": {"torch", "triton", "snippets"},
+    "docs/labs/": {"torch", "matplotlib", "snippets"},
+    "scripts/experiments/": {"torch", "matplotlib", "snippets", "scripts.measure"},
+}
+NEVER = {
+    "scripts/": {"tests"},
+    "scripts/site/": {"scripts.experiments"},
+    "scripts/measure/": {"scripts.experiments", "scripts.site"},
+}
+EXPERIMENT = "scripts/experiments/a_b.py"
+HEAVY = {"torch", "triton", "matplotlib"}  # the site builds without them
+
+
+def imports(text: str) -> list[tuple[int, str, bool]]:
+    """(line, dotted name, whether importing the file runs it) of each import."""
+    tree = ast.parse(text)
+    later = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        or (isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test))
+        for inner in ast.walk(node)
+    }
+    found = []
+    for node in ast.walk(tree):
+        names = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = "." * node.level + (node.module or "")
+            names = [f"{base}.{alias.name}" for alias in node.names]
+        found += [(node.lineno, name, id(node) not in later) for name in names]
+    return sorted(found)
+
+
+def violations(path: str, text: str) -> list[str]:
+    """'line: what' for each import of a file that turns an arrow round."""
+    found = []
+    for line, name, at_once in imports(text):
+        top = name.partition(".")[0]
+        own = top in sys.stdlib_module_names
+        turned = [f for f in ONLY if not own and not in_(name, ONLY[f])]
+        turned += [f for f in NEVER if in_(name, NEVER[f])]
+        found += [f"{line}: {f} imports {name}" for f in turned if path.startswith(f)]
+        if path.startswith("scripts/") and at_once and top in HEAVY:
+            found.append(f"{line}: {top} at the top; the site builds without it")
+    return found
+
+
+def in_(name: str, roots: set[str]) -> bool:
+    return any(f"{name}.".startswith(f"{root}.") for root in roots)
+
+
+def backwards(path: str, text: str, order: list[str], prints: set[str]) -> list[str]:
+    """How a snippet's imports miss files that are shown before it and print nothing."""
+    earlier = order[: order.index(path)] if path in order else order
+    found = []
+    for line, name, _ in imports(text):
+        if name.startswith("snippets."):
+            file = "/".join(name.split(".")[1:3]) + ".py"
+            if file not in earlier:
+                found.append(f"{line}: {file} is not shown before {path}")
+            if file in prints:
+                found.append(f"{line}: {file} prints when it is imported")
+    return found
+
+
+def reading_order() -> list[str]:
+    """Snippet files in the order in which the site shows them."""
+    pages = [EN[path] for path in nav("en") if path in EN]
+    fences = [fence for page in pages for fence in source.fences(page.text)]
+    files = [fence.embed[0] for fence in fences if fence.embed]
+    return list(dict.fromkeys(file for file in files if file.endswith(".py")))
+
+
+def sources(folder: str) -> dict[str, str]:
+    paths = sorted((ROOT / folder).rglob("*.py"))
+    names = [path.relative_to(ROOT).as_posix() for path in paths]
+    texts = [path.read_text(encoding="utf-8") for path in paths]
+    return dict(zip(names, texts, strict=True))
+
+
+def test_arrows(obeyed):
+    files = sources("snippets") | sources("scripts") | sources("docs/labs")
+    obeyed(f"{path}:{v}" for path in files for v in violations(path, files[path]))
+
+
+def test_snippets_import_what_was_shown_before(obeyed):
+    order, root = reading_order(), source.SNIPPETS
+    outputs = (path.relative_to(root) for path in root.rglob("*.out"))
+    prints = {path.with_suffix(".py").as_posix() for path in outputs}
+    for path, text in sources("snippets").items():
+        file = Path(path).relative_to("snippets").as_posix()
+        obeyed(f"{path}:{v}" for v in backwards(file, text, order, prints))
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("snippets/a/b.py", "import math\nimport torch.nn\nfrom snippets.a.c import d"),
+        (EXPERIMENT, "from scripts.measure.records import Step"),
+        (EXPERIMENT, "def measure():\n    import torch"),
+        ("scripts/measure/look.py", "def draw():\n    from matplotlib import pyplot"),
+        ("scripts/site/facts.py", "import yaml\nfrom scripts.measure import records"),
+        ("scripts/site/a.py", "if TYPE_CHECKING:\n    import torch"),
+        ("scripts/build.py", "import importlib\nfrom scripts.site import facts"),
+        ("docs/labs/deep.py", "import matplotlib.pyplot\nfrom snippets.a.b import c"),
+    ],
+)
+def test_good(path, text):
+    assert violations(path, text) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "says"),
+    [
+        ("snippets/a/b.py", "x = 1\nfrom scripts import measure", "2: snippets/"),
+        ("snippets/a/b.py", "import tests.closing", "1: snippets/ imports tests"),
+        ("snippets/a/b.py", "import numpy", "1: snippets/ imports numpy"),
+        ("snippets/a/b.py", "from .c import d", "1: snippets/ imports .c.d"),
+        ("snippets/a/b.py", "def f():\n    import numpy", "2: snippets/"),
+        (EXPERIMENT, "from scripts.site import facts", "1: scripts/exp"),
+        (EXPERIMENT, "import scripts.experiments.c_d", "1: scripts/exp"),
+        (EXPERIMENT, "import torch", "1: torch at the top"),
+        (EXPERIMENT, "try:\n    import torch\nfinally: 0", "2: torch"),
+        (EXPERIMENT, "class A:\n    import torch", "2: torch"),
+        (
+            "scripts/measure/a.py",
+            "from scripts.experiments import x",
+            "1: scripts/meas",
+        ),
+        ("scripts/measure/a.py", "import matplotlib", "1: matplotlib at the top"),
+        ("scripts/site/a.py", "import scripts.experiments.x", "1: scripts/site/"),
+        ("scripts/site/a.py", "from tests import closing", "1: scripts/ imports tests"),
+        ("scripts/build.py", "from tests import closing", "1: scripts/ imports tests"),
+        ("docs/labs/deep.py", "from scripts.measure import look", "1: docs/labs/"),
+    ],
+)
+def test_bad(path, text, says):
+    found = violations(path, text)
+    assert any(v.startswith(says) for v in found), found
+
+
+def test_backwards():
+    order = ["a/one.py", "a/two.py", "b/three.py"]
+    good = "from snippets.a.one import x\nimport snippets.a.two\nimport torch"
+    assert backwards("b/three.py", good, order, set()) == []
+    assert backwards("a/one.py", good, order, {"a/two.py"}) == [
+        "1: a/one.py is not shown before a/one.py",
+        "2: a/two.py is not shown before a/one.py",
+        "2: a/two.py prints when it is imported",
+    ]
