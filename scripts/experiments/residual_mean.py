@@ -1,0 +1,434 @@
+"""How much of the residual stream lies on the all-ones direction?
+
+LayerNorm subtracts the mean of each token vector, RMSNorm does not. What the
+subtraction removes is the part of the vector along (1, ..., 1); its share of
+the vector's energy says how much the two norms can differ. A small Pre-Norm
+decoder is trained on bytes of Python's standard library. Before and after
+training, on held-out text, the share is averaged over tokens at the input of
+every norm and, for contrast, after the activation of every feed-forward
+branch. The trained LayerNorm models are then evaluated again with their norms
+swapped for RMSNorm, with and without the centring folded in first.
+
+A row holds one number of one run: `quantity` names it, `place` is the index
+of the norm or of the feed-forward branch along the model (for a loss: null),
+`value` is a share in [0, 1] or a loss in nats per byte.
+"""
+
+from functools import cache, partial
+
+from scripts.measure.records import Step
+
+# Modules that Python 3.11 to 3.13 all ship as one file.
+MODULES = """
+argparse ast bdb calendar cmd codecs configparser copy csv datetime difflib dis
+doctest enum fractions ftplib functools getopt gettext gzip heapq imaplib inspect
+ipaddress locale mailbox mimetypes netrc optparse os pdb pickle pickletools
+platform plistlib poplib pprint profile pstats pydoc queue random sched selectors
+shelve shlex shutil smtplib socket socketserver statistics subprocess symtable
+tarfile tempfile textwrap threading timeit tokenize trace traceback turtle types
+typing uuid warnings wave weakref webbrowser
+"""
+HELD_OUT = 10  # the last 1/10 of each module's bytes
+
+SEEDS = tuple(range(5))
+METHOD = (
+    "AdamW, weight decay 0.1, warm-up, then linear decay to zero; random pieces of "
+    "the standard library's sources, the last tenth of each module held out; shares "
+    "averaged over the tokens of the same held-out batches for all models"
+)
+VARIANTS = (  # norm, activation
+    ("LayerNorm", "GELU"),
+    ("LayerNorm", "ReLU"),
+    ("LayerNorm", "SiLU"),
+    ("RMSNorm", "GELU"),
+)
+SIZES = {
+    "tiny": dict(d=16, layers=2, heads=2, context=16, batch=4, steps=3, lr=4e-3),
+    "small": dict(d=64, layers=4, heads=4, context=64, batch=16, steps=400, lr=4e-3),
+    "full": dict(d=256, layers=8, heads=8, context=128, batch=64, steps=1500, lr=2e-3),
+}
+EVALUATION_BATCHES = {"tiny": 1, "small": 8, "full": 16}
+WARM_UP = 0.1  # of all steps; the learning rate then falls linearly to zero
+
+
+@cache
+def corpus():
+    """(training bytes, held-out bytes), both int64 tensors."""
+    import os
+    from pathlib import Path
+
+    import torch
+
+    folder = Path(os.__file__).parent
+    training, held_out = bytearray(), bytearray()
+    for name in sorted(MODULES.split()):
+        text = (folder / f"{name}.py").read_bytes()
+        cut = len(text) - len(text) // HELD_OUT
+        training += text[:cut]
+        held_out += text[cut:]
+    return tuple(
+        torch.frombuffer(part, dtype=torch.uint8).long()
+        for part in (training, held_out)
+    )
+
+
+def sample(data, batch, context, generator):
+    """(batch, context + 1) consecutive bytes from random places."""
+    import torch
+
+    starts = torch.randint(len(data) - context, (batch, 1), generator=generator)
+    return data[starts + torch.arange(context + 1)]
+
+
+def loss_of(model, text):
+    """Mean cross-entropy in nats per byte; text is (batch, context + 1)."""
+    from torch.nn import functional as F
+
+    logits = model(text[:, :-1])
+    return F.cross_entropy(logits.flatten(0, 1), text[:, 1:].flatten())
+
+
+def evaluate(model, batches):
+    """(loss, shares at the norms' inputs, shares after the activations)."""
+    import torch
+
+    from snippets.rms_norm.centring import mean_share
+
+    norms = [branch.norm for branch in model.branches] + [model.norm]
+    activations = [
+        branch.body.activation
+        for branch in model.branches
+        if hasattr(branch.body, "activation")
+    ]
+    sums = {module: 0.0 for module in norms + activations}
+
+    def before(module, inputs):
+        sums[module] += mean_share(inputs[0]).mean().item()
+
+    def after(module, inputs, output):
+        sums[module] += mean_share(output).mean().item()
+
+    hooks = [norm.register_forward_pre_hook(before) for norm in norms]
+    hooks += [act.register_forward_hook(after) for act in activations]
+    with torch.no_grad():
+        loss = sum(loss_of(model, text).item() for text in batches)
+    for hook in hooks:
+        hook.remove()
+    count = len(batches)
+    return (
+        loss / count,
+        [sums[norm] / count for norm in norms],
+        [sums[activation] / count for activation in activations],
+    )
+
+
+def train(model, data, setting, generator, device):
+    """AdamW with warm-up and linear decay, on random pieces of data."""
+    import torch
+
+    steps = setting["steps"]
+    warm_up = max(1, round(WARM_UP * steps))
+    optimizer = torch.optim.AdamW(
+        model.parameters(), lr=setting["lr"], weight_decay=0.1
+    )
+    schedule = torch.optim.lr_scheduler.LambdaLR(
+        optimizer,
+        lambda step: min((step + 1) / warm_up, (steps - step) / (steps - warm_up)),
+    )
+    for _ in range(steps):
+        text = sample(data, setting["batch"], setting["context"], generator)
+        loss = loss_of(model, text.to(device))
+        optimizer.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        schedule.step()
+
+
+def run(size: str, norm: str, activation: str, seed: int) -> list[dict]:
+    """Train one model; measure it before, after, and with swapped norms."""
+    import copy
+
+    import torch
+    from torch import nn
+
+    from snippets.rms_norm.folding import centre_stream, swap_norms
+    from snippets.rms_norm.reference import RMSNorm
+    from snippets.rms_norm.small_decoder import SmallDecoder
+
+    setting = SIZES[size]
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    training, held_out = corpus()
+    fixed = torch.Generator().manual_seed(0)  # the same held-out text for all
+    batches = [
+        sample(held_out, setting["batch"], setting["context"], fixed).to(device)
+        for _ in range(EVALUATION_BATCHES[size])
+    ]
+    torch.manual_seed(seed)
+    model = SmallDecoder(
+        *(setting[name] for name in ("d", "layers", "heads", "context")),
+        norm={"LayerNorm": nn.LayerNorm, "RMSNorm": RMSNorm}[norm],
+        activation=getattr(nn, activation),
+    ).to(device)
+
+    rows = []
+
+    def note(stage, quantity, place, value):
+        rows.append(
+            {
+                "norm": norm,
+                "activation": activation,
+                "seed": seed,
+                "d": setting["d"],
+                "stage": stage,
+                "quantity": quantity,
+                "place": place,
+                "value": value,
+            }
+        )
+
+    def measure_at(stage):
+        loss, stream, hidden = evaluate(model, batches)
+        note(stage, "loss", None, loss)
+        for quantity, shares in (("stream", stream), ("hidden", hidden)):
+            for place, share in enumerate(shares):
+                note(stage, quantity, place, share)
+
+    measure_at("before")
+    train(model, training, setting, torch.Generator().manual_seed(seed), device)
+    measure_at("after")
+    if norm == "LayerNorm":
+        for quantity, changes in (
+            ("loss_swapped", (swap_norms,)),
+            ("loss_folded", (centre_stream, swap_norms)),
+        ):
+            changed = copy.deepcopy(model)
+            for change in changes:
+                change(changed)
+            note("after", quantity, None, evaluate(changed, batches)[0])
+    return rows
+
+
+def measure(size: str) -> list[Step]:
+    """One step trains one model."""
+    return [
+        Step(
+            {"norm": norm, "activation": activation, "seed": seed},
+            partial(run, size, norm, activation, seed),
+        )
+        for seed in SEEDS
+        for norm, activation in VARIANTS
+    ]
+
+
+# What the page says -------------------------------------------------------
+
+
+def _values(record, **wanted) -> list[float]:
+    """Values of the rows that match, in the order of the seeds."""
+    return [
+        row["value"]
+        for row in record.rows
+        if all(row[name] == value for name, value in wanted.items())
+    ]
+
+
+def _profile(record, **wanted) -> list[tuple[float, float, float]]:
+    """(mean, least, greatest) over the seeds, one for each place."""
+    places = sorted(
+        {
+            row["place"]
+            for row in record.rows
+            if all(row[name] == value for name, value in wanted.items())
+        }
+    )
+    profile = []
+    for place in places:
+        values = _values(record, place=place, **wanted)
+        profile.append((sum(values) / len(values), min(values), max(values)))
+    return profile
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2g} %"
+
+
+def facts(record) -> dict[str, str]:
+    from math import asin, degrees, sqrt
+
+    def mean(values):
+        return sum(values) / len(values)
+
+    def share(norm, activation, stage, quantity):
+        wanted = dict(norm=norm, activation=activation, stage=stage)
+        return mean(_values(record, quantity=quantity, **wanted))
+
+    def losses(norm, quantity="loss", activation="GELU"):
+        wanted = dict(norm=norm, activation=activation, stage="after")
+        return _values(record, quantity=quantity, **wanted)
+
+    d, setting = record.rows[0]["d"], SIZES[record.size]
+    stream = dict(activation="GELU", stage="after", quantity="stream")
+    own, swapped = losses("LayerNorm"), losses("LayerNorm", "loss_swapped")
+    costs = [
+        b - a
+        for _, activation in VARIANTS[:3]
+        for a, b in zip(
+            losses("LayerNorm", "loss", activation),
+            losses("LayerNorm", "loss_swapped", activation),
+            strict=True,
+        )
+    ]
+    folded = losses("LayerNorm", "loss_folded")
+    fold_cost = max(abs(a - b) for a, b in zip(own, folded, strict=True))
+    after = share("LayerNorm", "GELU", "after", "stream")
+    found = {
+        "seeds": str(len(own)),
+        "d": str(d),
+        "layers": str(setting["layers"]),
+        "steps": str(setting["steps"]),
+        "chance": _percent(1 / d),
+        "hidden_chance": _percent(1 / (4 * d)),
+        "stream_before": _percent(share("LayerNorm", "GELU", "before", "stream")),
+        "stream_after": _percent(after),
+        "angle_after": f"{degrees(asin(sqrt(after))):.1f}°",
+        "loss": f"{mean(own):.3f}",
+        "loss_swapped": f"{mean(swapped):.3f}",
+        "loss_seed_range": f"{max(own) - min(own):.3f}",
+        "loss_rms_norm": f"{mean(losses('RMSNorm')):.3f}",
+        "swap_cost": f"{mean(swapped) - mean(own):.4f}",
+        "swap_cost_highest": f"{max(costs):.4f}",
+        "fold_cost_highest": f"{fold_cost:.4f}",
+    }
+    for name, norm in (("", "LayerNorm"), ("_rms_norm", "RMSNorm")):
+        means = [middle for middle, _, _ in _profile(record, norm=norm, **stream)]
+        found[f"stream_after{name}"] = _percent(mean(means))
+        found[f"stream_after{name}_highest"] = _percent(max(means))
+    for activation in ("ReLU", "GELU", "SiLU"):
+        for stage in ("before", "after"):
+            value = share("LayerNorm", activation, stage, "hidden")
+            found[f"{activation.lower()}_{stage}"] = _percent(value)
+    return found
+
+
+WORDS = {
+    "zh": {
+        "title": "能量落在全一方向上的份额",
+        "stream": "残差流，各个归一化层的输入",
+        "hidden": "激活函数之后的隐藏向量，用 LayerNorm 训练",
+        "before": "LayerNorm，训练前",
+        "after": "LayerNorm，训练后",
+        "rms_norm": "RMSNorm，训练后",
+        "chance": "随机方向：1/d",
+        "hidden_chance": "随机方向：1/(4d)",
+        "share": "份额（%，对数刻度）",
+        "norms": "第几个归一化层",
+        "layers": "第几层",
+        "band": (
+            "线：{seeds} 个种子的均值；色带：训练后从最小到最大。空心标记：训练前。"
+        ),
+        "caption": (
+            "在标准库源码上训练的字节级小解码器（d = {d}，{layers} 层，{steps} 步）："
+            "残差流与隐藏向量里，全一方向占多少能量。"
+        ),
+        "alt": (
+            "两幅折线图，纵轴是份额，对数刻度，范围相同。上图是残差流：随机方向应占 "
+            "{chance}；LayerNorm 模型训练前平均 {stream_before}，训练后平均 "
+            "{stream_after}；RMSNorm 模型训练后平均 {stream_after_rms_norm}。"
+            "下图是激活函数之后的隐藏向量，随机方向应占 {hidden_chance}；训练后 ReLU "
+            "平均 {relu_after}，GELU {gelu_after}，SiLU {silu_after}，训练前依次是 "
+            "{relu_before}、{gelu_before}、{silu_before}。"
+        ),
+    },
+    "en": {
+        "title": "Share of the energy on the all-ones direction",
+        "stream": "Residual stream, at the input of each norm",
+        "hidden": "Hidden vector after the activation, trained with LayerNorm",
+        "before": "LayerNorm, before training",
+        "after": "LayerNorm, after",
+        "rms_norm": "RMSNorm, after",
+        "chance": "a random direction: 1/d",
+        "hidden_chance": "a random direction: 1/(4d)",
+        "share": "share (%, logarithmic)",
+        "norms": "norm",
+        "layers": "layer",
+        "band": (
+            "Line: mean over {seeds} seeds. Band: least to greatest, after training. "
+            "Open markers: before training."
+        ),
+        "caption": (
+            "A small byte-level decoder trained on the standard library's sources "
+            "(d = {d}, {layers} layers, {steps} steps): how much of the energy of "
+            "the residual stream and of the hidden vectors lies on the all-ones "
+            "direction."
+        ),
+        "alt": (
+            "Two line charts of the share on one logarithmic scale. Top, the residual "
+            "stream: a random direction would have {chance}; the LayerNorm model has "
+            "{stream_before} on average before training and {stream_after} after; the "
+            "RMSNorm model has {stream_after_rms_norm} after. Bottom, the hidden "
+            "vector after the activation, where a random direction would have "
+            "{hidden_chance}: after training ReLU has {relu_after} on average, GELU "
+            "{gelu_after}, SiLU {silu_after}; before training {relu_before}, "
+            "{gelu_before} and {silu_before}."
+        ),
+    },
+}
+
+
+def plot(record, words):
+    from matplotlib.ticker import MaxNLocator
+
+    from scripts.measure import look
+
+    d = record.rows[0]["d"]
+    figure, (top, bottom) = look.new_figure(
+        words, record, rows=2, height=7.2, sharey=True
+    )
+
+    def draw(axis, series, label, stage, quantity, **wanted):
+        profile = _profile(record, stage=stage, quantity=quantity, **wanted)
+        places = range(1, len(profile) + 1)
+        middle, low, high = ([100 * values[i] for values in profile] for i in range(3))
+        drawn = look.style(series)
+        if stage == "before":
+            drawn |= {"markerfacecolor": "none", "markeredgewidth": 1.2}
+        axis.plot(places, middle, label=label, **drawn)
+        if stage == "after":
+            axis.fill_between(
+                places, low, high, color=drawn["color"], alpha=0.15, linewidth=0
+            )
+
+    def chance(axis, share, label):
+        axis.axhline(
+            100 * share,
+            color=look.MUTED,
+            linewidth=1.2,
+            linestyle=look.LINES[2],
+            label=words[label],
+        )
+
+    chance(top, 1 / d, "chance")
+    gelu = dict(quantity="stream", activation="GELU")
+    draw(top, 3, words["before"], "before", norm="LayerNorm", **gelu)
+    draw(top, 0, words["after"], "after", norm="LayerNorm", **gelu)
+    draw(top, 1, words["rms_norm"], "after", norm="RMSNorm", **gelu)
+    chance(bottom, 1 / (4 * d), "hidden_chance")
+    for series, activation in enumerate(("ReLU", "GELU", "SiLU")):
+        hidden = dict(quantity="hidden", norm="LayerNorm", activation=activation)
+        draw(bottom, series, activation, "after", **hidden)
+        draw(bottom, series, "_before", "before", **hidden)
+
+    for axis, title, below in (
+        (top, "stream", "norms"),
+        (bottom, "hidden", "layers"),
+    ):
+        look.legend(axis)
+        axis.set_title(words[title], pad=44)
+        axis.set_xlabel(words[below])
+        axis.set_yscale("log")
+        axis.set_ylabel(words["share"])
+        axis.xaxis.set_major_locator(MaxNLocator(integer=True))
+        look.plain_log(axis.yaxis)
+    look.footer(figure, record, words, words["band"])
+    return figure

@@ -1,0 +1,169 @@
+"""Where, with what and how a record was made. No host, user or path names."""
+
+import datetime
+import importlib.metadata
+import os
+import platform
+import re
+import subprocess
+import sys
+from types import ModuleType
+
+from scripts.measure import digest
+from scripts.measure.records import MACHINE, ROOT, RecordError
+
+SECONDS = 20  # patience with nvidia-smi and git
+VERSIONED = ("torch", "triton", "numpy", "jax", "transformers")
+
+
+def _output(*command: str) -> str | None:
+    try:
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            cwd=ROOT,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout if done.returncode == 0 else None
+
+
+def tidy(name: str) -> str:
+    """A device's name without trade marks, clock and core count."""
+    name = re.sub(r"\((R|TM|C)\)|®|™", " ", name, flags=re.IGNORECASE)
+    name = re.sub(r"@.*|\b\d+-Core\b|\b(CPU|Processor)\b", " ", name)
+    return " ".join(name.split()) or "unknown device"
+
+
+def cpu() -> dict:
+    """Name and cores of the CPU that this process may use."""
+    name = platform.processor() or platform.machine()
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as lines:
+            for line in lines:
+                if line.startswith("model name"):
+                    name = line.partition(":")[2]
+                    break
+    except OSError:
+        name = _output("sysctl", "-n", "machdep.cpu.brand_string") or name
+    try:
+        cores = len(os.sched_getaffinity(0))
+    except AttributeError:
+        cores = os.cpu_count() or 1
+    return {"kind": "cpu", "name": tidy(name), "cores": cores}
+
+
+def gpu() -> dict | None:
+    """The first NVIDIA GPU that torch can use, None without one."""
+    fields = "name,driver_version,clocks.sm,clocks.max.sm,memory.total"
+    found = _output(
+        "nvidia-smi", f"--query-gpu={fields}", "--format=csv,noheader,nounits"
+    )
+    if not found or not found.strip():
+        return None
+    import torch
+
+    if not torch.cuda.is_available():
+        return None
+    name, driver, clock, most, memory = (
+        part.strip() for part in found.splitlines()[0].split(",")
+    )
+
+    def number(text: str) -> int | None:
+        return int(text) if text.isdigit() else None
+
+    return {
+        "kind": "gpu",
+        "name": tidy(name),
+        "driver": driver,
+        "cuda": torch.version.cuda or "unknown",
+        "clock_mhz": number(clock),
+        "clock_max_mhz": number(most),
+        "memory_mib": number(memory),
+    }
+
+
+def device(kind: str | None = None) -> dict:
+    """The device that is measured: a GPU if there is one, unless told."""
+    if kind == "cpu":
+        return cpu()
+    return gpu() or cpu()
+
+
+def machine_name(kind: str | None = None, described: dict | None = None) -> str:
+    """The device's name in lower-kebab, or what the variable MACHINE says."""
+    if name := os.environ.get("MACHINE"):
+        if not MACHINE.fullmatch(name):
+            raise RecordError(f"MACHINE={name!r} is not a lower-kebab name")
+        return name
+    name = (described or device(kind))["name"].lower()
+    return re.sub(r"[^a-z0-9]+", "-", name).strip("-")
+
+
+def commit() -> str:
+    """The short commit, with -dirty when the tree differs from it."""
+    if name := os.environ.get("COMMIT"):  # a copy of the tree without .git
+        return name
+    head = _output("git", "rev-parse", "--short", "HEAD")
+    if not head:
+        return "unknown"
+    ours = (":!docs/records", ":!docs/figures")  # measuring writes these
+    changed = _output("git", "status", "--porcelain", "--", ".", *ours)
+    return head.strip() + ("-dirty" if changed is None or changed.strip() else "")
+
+
+def now() -> str:
+    """The time in UTC, as records write it."""
+    return datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def versions(packages: set[str]) -> dict[str, str]:
+    """The versions of those packages that can be part of what is timed."""
+    found = {}
+    for name in VERSIONED:
+        if name in packages:
+            loaded = getattr(sys.modules.get(name), "__version__", None)
+            found[name] = str(loaded or importlib.metadata.version(name))
+    return found
+
+
+def _method(module: ModuleType) -> str:
+    text = getattr(module, "METHOD", None) or module.__doc__ or ""
+    return " ".join(text.split())
+
+
+def _seeds(module: ModuleType, rows: list[dict]) -> list:
+    declared = getattr(module, "SEEDS", None)
+    if declared is not None:
+        return list(declared)
+    return sorted({row["seed"] for row in rows if row.get("seed") is not None})
+
+
+def provenance(
+    experiment: str, module: ModuleType, rows: list[dict], **where: object
+) -> dict:
+    """Everything that a record says about its making.
+
+    The method is the module's METHOD or its docstring; the seeds are its
+    SEEDS or those that the rows name in a column `seed`.
+    """
+    described = device(getattr(module, "DEVICE", None))
+    threads = {row.get("threads") for row in rows} - {None}
+    if len(threads) == 1:
+        described["threads"] = threads.pop()
+    elif described["kind"] == "cpu" and not threads and "torch" in sys.modules:
+        described["threads"] = sys.modules["torch"].get_num_threads()
+    return {
+        "device": described,
+        "os": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        "versions": versions(digest.packages(experiment, **where)),
+        "commit": commit(),
+        "date": now(),
+        "method": _method(module),
+        "seeds": _seeds(module, rows),
+        "digest": digest.code_digest(experiment, **where),
+    }

@@ -1,0 +1,164 @@
+"""The experiment measures what its page says, and says it in both languages."""
+
+import re
+from math import isclose, log
+
+import pytest
+import torch
+
+from scripts.experiments import residual_mean
+from scripts.measure import look
+from scripts.measure.records import Record, rows_problem
+from snippets.rms_norm.small_decoder import SmallDecoder
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return [row for step in residual_mean.measure("tiny") for row in step.run()]
+
+
+@pytest.fixture(scope="module")
+def record(rows):
+    provenance = {
+        "device": {"name": "A CPU", "kind": "cpu", "threads": 1},
+        "versions": {"torch": "2.13.0"},
+        "date": "2026-11-21T09:04:43Z",
+        "seeds": list(residual_mean.SEEDS),
+    }
+    columns = list(rows[0])
+    return Record("residual_mean", "a-cpu", "tiny", provenance, columns, rows)
+
+
+def select(rows, **wanted):
+    return [r for r in rows if all(r[k] == v for k, v in wanted.items())]
+
+
+def test_rows(rows):
+    assert rows_problem(list(rows[0]), rows) is None
+    layers = residual_mean.SIZES["tiny"]["layers"]
+    for norm, activation in residual_mean.VARIANTS:
+        for seed in residual_mean.SEEDS:
+            run = select(rows, norm=norm, activation=activation, seed=seed)
+            for stage in ("before", "after"):
+                found = select(run, stage=stage, quantity="stream")
+                assert [r["place"] for r in found] == list(range(2 * layers + 1))
+                found = select(run, stage=stage, quantity="hidden")
+                assert [r["place"] for r in found] == list(range(layers))
+                (loss,) = select(run, stage=stage, quantity="loss")
+                assert log(2) < loss["value"] < 3 * log(256)
+            others = {r["quantity"] for r in run} - {"loss", "stream", "hidden"}
+            swapped = {"loss_swapped", "loss_folded"}
+            assert others == (swapped if norm == "LayerNorm" else set())
+    shares = [r for r in rows if r["place"] is not None]
+    assert all(0 < r["value"] < 1 for r in shares)
+
+
+def test_training_changes_the_model_and_folding_does_not(rows):
+    for run in select(rows, norm="LayerNorm", stage="after", quantity="loss"):
+        same = {k: run[k] for k in ("norm", "activation", "seed")}
+        (before,) = select(rows, stage="before", quantity="loss", **same)
+        (folded,) = select(rows, quantity="loss_folded", **same)
+        (swapped,) = select(rows, quantity="loss_swapped", **same)
+        assert before["value"] != run["value"]
+        assert isclose(folded["value"], run["value"], rel_tol=1e-5)
+        assert swapped["value"] != run["value"]
+
+
+def test_steps_repeat_exactly():
+    step = residual_mean.measure("tiny")[1]
+    assert step.run() == step.run()
+    cells = [repr(step.cell) for step in residual_mean.measure("tiny")]
+    assert len(set(cells)) == len(cells) == 20
+
+
+def test_evaluate_takes_the_share_of_each_token():
+    """Against shares computed one token at a time, as squared cosines."""
+    torch.manual_seed(0)
+    model = SmallDecoder(16, 2, 2, 8)
+    batches = [torch.randint(256, (3, 9)) for _ in range(2)]
+    loss, stream, hidden = residual_mean.evaluate(model, batches)
+
+    def share(x):
+        return torch.cosine_similarity(x, torch.ones_like(x), dim=-1).square().mean()
+
+    expected = []
+    for text in batches:
+        x, here = model.token(text[:, :-1]) + model.position.weight[:8], []
+        for branch in model.branches:
+            here.append(share(x))
+            if hasattr(branch.body, "activation"):
+                read = branch.body.reader(branch.norm(x))
+                last = torch.nn.functional.gelu(read)
+                here.append(share(last))
+            x = branch(x)
+        expected.append(torch.stack([*here, share(x)]))
+    wanted = torch.stack(expected).mean(0).tolist()
+    ours = [stream[0], stream[1], hidden[0], stream[2], stream[3], hidden[1], stream[4]]
+    assert ours == pytest.approx(wanted, rel=1e-4)
+    assert loss == pytest.approx(
+        sum(float(residual_mean.loss_of(model, t).detach()) for t in batches) / 2
+    )
+    assert not any(m._forward_hooks or m._forward_pre_hooks for m in model.modules())
+
+
+def test_corpus_holds_out_text_it_never_trains_on():
+    training, held_out = residual_mean.corpus()
+    assert len(training) > 5 * len(held_out) > 100_000
+    assert int(training.max()) < 256
+    piece = bytes(held_out[:200].tolist())
+    assert piece not in bytes(training.tolist())
+
+
+def test_facts_and_words(record):
+    facts = residual_mean.facts(record)
+    assert all(isinstance(value, str) and value for value in facts.values())
+    zh, en = residual_mean.WORDS["zh"], residual_mean.WORDS["en"]
+    assert zh.keys() == en.keys() >= {"title", "caption", "alt"}
+    for key in zh:
+        names = [sorted(re.findall(r"{(\w+)}", words[key])) for words in (zh, en)]
+        assert names[0] == names[1]
+        assert set(names[0]) <= facts.keys()
+
+
+def test_facts_say_what_the_rows_say(record):
+    """Rows made up so that every number can be told by eye."""
+
+    def share(row):
+        if row["quantity"] == "stream":
+            if row["norm"] == "RMSNorm":
+                return 0.02
+            return 0.01 if row["stage"] == "before" else 0.0025
+        return {"ReLU": 0.3, "GELU": 0.1, "SiLU": 0.05}[row["activation"]]
+
+    losses = {"loss": 2.0, "loss_swapped": 2.5, "loss_folded": 2.0}
+    rows = [
+        {**row, "value": losses.get(row["quantity"]) or share(row)}
+        for row in record.rows
+    ]
+    made = Record(record.experiment, "m", "tiny", {}, record.columns, rows)
+    facts = residual_mean.facts(made)
+    expected = {
+        "chance": "6.2 %",
+        "hidden_chance": "1.6 %",
+        "stream_before": "1 %",
+        "stream_after": "0.25 %",
+        "stream_after_highest": "0.25 %",
+        "stream_after_rms_norm": "2 %",
+        "angle_after": "2.9°",
+        "relu_after": "30 %",
+        "gelu_before": "10 %",
+        "silu_after": "5 %",
+        "swap_cost": "0.5000",
+        "loss_seed_range": "0.000",
+    }
+    assert {name: facts[name] for name in expected} == expected
+
+
+@pytest.mark.parametrize("lang", ["zh", "en"])
+def test_plot(record, lang):
+    facts = residual_mean.facts(record)
+    words = look.fill(residual_mean.WORDS[lang], facts)
+    figure = residual_mean.plot(record, {**words, "lang": lang})
+    top, bottom = figure.axes
+    assert len(top.lines) == 4 and len(bottom.lines) == 7
+    assert top.get_ylim() == bottom.get_ylim()

@@ -1,0 +1,114 @@
+"""What a record says about its making, and what it never says."""
+
+import getpass
+import json
+import platform
+import subprocess
+import types
+
+import pytest
+
+from scripts.measure import provenance, records, runner
+from scripts.measure.records import RecordError
+
+
+@pytest.mark.parametrize(
+    ("name", "tidy"),
+    [
+        ("Intel(R) Xeon(R) Platinum 8480C CPU @ 2.00GHz", "Intel Xeon Platinum 8480C"),
+        ("AMD EPYC 9654 96-Core Processor", "AMD EPYC 9654"),
+        (" AMD EPYC\n", "AMD EPYC"),
+        ("Apple M4", "Apple M4"),
+        ("NVIDIA H200", "NVIDIA H200"),
+        ("  ", "unknown device"),
+    ],
+)
+def test_device_names_are_tidy(name, tidy):
+    assert provenance.tidy(name) == tidy
+
+
+def test_machine_names(monkeypatch):
+    monkeypatch.delenv("MACHINE", raising=False)
+    described = {"name": "Intel Xeon Platinum 8480C"}
+    assert provenance.machine_name(described=described) == "intel-xeon-platinum-8480c"
+    assert records.MACHINE.fullmatch(provenance.machine_name("cpu"))
+    monkeypatch.setenv("MACHINE", "my-laptop")
+    assert provenance.machine_name("cpu") == "my-laptop"
+    monkeypatch.setenv("MACHINE", "../etc")
+    with pytest.raises(RecordError, match=r"MACHINE=.\.\./etc"):
+        provenance.machine_name("cpu")
+
+
+def test_a_gpu_is_described_by_nvidia_smi(monkeypatch):
+    torch = pytest.importorskip("torch", reason="torch says whether a GPU is usable")
+    line = "NVIDIA H200, 570.124.06, 345, 1980, 143771\n"
+    monkeypatch.setattr(provenance, "_output", lambda *_: line)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    assert provenance.device() == {
+        "kind": "gpu",
+        "name": "NVIDIA H200",
+        "driver": "570.124.06",
+        "cuda": torch.version.cuda or "unknown",
+        "clock_mhz": 345,
+        "clock_max_mhz": 1980,
+        "memory_mib": 143771,
+    }
+    assert provenance.device("cpu")["kind"] == "cpu"
+    monkeypatch.delenv("MACHINE", raising=False)
+    assert provenance.machine_name() == "nvidia-h200"
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert provenance.gpu() is None
+    monkeypatch.setattr(provenance, "_output", lambda *_: None)
+    assert provenance.gpu() is None
+
+
+@pytest.mark.parametrize(
+    ("head", "changed", "commit"),
+    [
+        ("abc1234\n", "", "abc1234"),
+        ("abc1234\n", " M README.md\n", "abc1234-dirty"),
+        (None, None, "unknown"),
+    ],
+)
+def test_commit(monkeypatch, head, changed, commit):
+    monkeypatch.delenv("COMMIT", raising=False)
+    monkeypatch.setattr(
+        provenance, "_output", lambda *c: head if "rev-parse" in c else changed
+    )
+    assert provenance.commit() == commit
+    monkeypatch.setenv("COMMIT", "fedcba9")
+    assert provenance.commit() == "fedcba9"
+
+
+def test_a_command_that_fails_or_hangs_says_nothing(monkeypatch):
+    assert provenance._output("false") is None
+    assert provenance._output("no-such-command-here") is None
+
+    def hangs(*_, **__):
+        raise subprocess.TimeoutExpired("x", 1)
+
+    monkeypatch.setattr(provenance.subprocess, "run", hangs)
+    assert provenance._output("true") is None
+
+
+def test_method_and_seeds_are_the_modules_or_found():
+    rows = [{"seed": 3}, {"seed": 1}, {"seed": None}]
+    plain = types.SimpleNamespace(__doc__="Two\n  words.")
+    assert provenance._method(plain) == "Two words."
+    assert provenance._seeds(plain, rows) == [1, 3]
+    said = types.SimpleNamespace(__doc__="", METHOD="counted", SEEDS=range(2))
+    assert provenance._method(said) == "counted"
+    assert provenance._seeds(said, rows) == [0, 1]
+
+
+def test_only_what_is_measured_has_a_version():
+    assert provenance.versions({"itertools", "math"}) == {}
+    assert list(provenance.versions({"torch", "math"})) == ["torch"]
+
+
+def test_a_record_names_no_host_user_or_path(folder):
+    record = runner.trial("squares", folder=folder)
+    text = json.dumps(record.provenance)
+    assert records.problem(record) is None
+    for secret in (platform.node(), getpass.getuser(), str(records.ROOT), str(folder)):
+        assert secret not in text
