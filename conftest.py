@@ -7,6 +7,7 @@ and what a block prints must be the ``.out`` file shown right under it.
 """
 
 import difflib
+import gc
 import io
 import os
 import re
@@ -179,3 +180,9 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector):
     if parent.config.option.codeblocks and PAGE.fullmatch(where):
         found.append(Page.from_parent(parent, path=file_path))
     return found
+
+
+def pytest_collection_finish():
+    """Torch's modules stay for good: spare each garbage collection walking them."""
+    gc.collect()
+    gc.freeze()

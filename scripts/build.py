@@ -70,8 +70,8 @@ def _parser() -> argparse.ArgumentParser:
 def serve(options) -> int:
     render.stale_only()
     # Replace this process, so that Ctrl-C and signals reach the server alone.
-    mkdocs = [sys.executable, "-m", "mkdocs", "serve", "--dev-addr", options.address]
-    os.execv(sys.executable, mkdocs)
+    mkdocs = [sys.executable, "-m", "mkdocs", "serve", "--dirty"]
+    os.execv(sys.executable, [*mkdocs, "--dev-addr", options.address])
 
 
 def site(_) -> int:

@@ -54,9 +54,15 @@ def _last_name(person) -> str:
 @cache
 def _read(path: Path, stamp: float) -> dict[str, Reference]:
     from pybtex.database import parse_file
+    from pybtex.exceptions import PybtexError
 
+    try:
+        entries = parse_file(str(path), "bibtex").entries
+    except PybtexError as error:
+        reason = " ".join(str(error).split())
+        raise SourceError(f"{BIBLIOGRAPHY.name}: {reason}") from None
     found = {}
-    for key, entry in parse_file(str(path), "bibtex").entries.items():
+    for key, entry in entries.items():
         fields = {name: _plain(value) for name, value in entry.fields.items()}
         for name in ("title", "year", "url"):
             if name not in fields:

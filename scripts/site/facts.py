@@ -1,7 +1,10 @@
-"""The names a page may use between [[ ]]: facts, figures and citations.
+"""The names a page may use between [[ ]]: facts, figures, diagrams, citations, lists.
 
 `[[ facts.norm_speed_cpu.noise ]]`  a number of a record, formatted once
 `[[ figures.norm_speed_cpu ]]`      the figure, one for each machine with a record
+`[[ diagrams.tensor_axes ]]`        a drawing that explains
+`[[ lists.glossary ]]`              what a page shows of docs/data
+`[[ claims.attention_logits ]]`     the ledger's rows of a topic
 `[[ cite.zhang2019rms ]]`           a citation; its entry goes to the page's list
 
 An unknown name fails the build. Nothing here needs torch or matplotlib.
@@ -12,7 +15,7 @@ import re
 from functools import cache
 
 from scripts.measure import look, records
-from scripts.site import citations, svg
+from scripts.site import citations, claims, diagram, lists, svg
 from scripts.site.source import ROOT, SourceError
 
 NAME = re.compile(r"\[\[ *(?P<name>\w[\w.]*) *\]\]")
@@ -83,9 +86,16 @@ def check_names(markdown: str) -> None:
     """Raise SourceError for the first name between [[ ]] that does not exist."""
     for match in NAME.finditer(markdown):
         kind, *rest = match["name"].split(".")
-        if kind == "figures" and rest[0] in recorded():
+        if kind == "figures" and rest[:1] and rest[0] in recorded():
             continue
-        roots = {"facts": facts, "cite": cite, "figures": lambda: Names("figure", {})}
+        roots = {
+            "facts": facts,
+            "cite": cite,
+            "figures": lambda: Names("figure", {}),
+            "diagrams": lambda: Names("diagram", dict.fromkeys(diagram.names())),
+            "lists": lambda: Names("list", dict.fromkeys(lists.NAMES)),
+            "claims": lambda: Names("list of claims", dict.fromkeys(claims.names())),
+        }
         if kind not in roots or not rest:
             raise SourceError(f"unknown name [[ {match['name']} ]]")
         value = roots[kind]()
@@ -111,6 +121,47 @@ def figure(name: str, record, language: str, labels: dict) -> str:
         f"<p>{html.escape(filled['alt'])}</p></details>\n"
         "</figure>"
     )
+
+
+def drawing(name: str, language: str, labels: dict) -> str:
+    """One diagram as HTML: inline SVG, caption, text alternative."""
+    path = diagram.path(name, language)
+    if not path.is_file():
+        raise SourceError(f"no diagram {path.relative_to(ROOT)}; run: make render")
+    picture = svg.slim(path.read_text(encoding="utf-8"))
+    words = diagram.load(name).WORDS[language]
+    return (
+        f'<figure class="measured" data-search-exclude id="{name.replace("_", "-")}">\n'
+        f"{svg.named(picture, words['caption'])}\n"
+        f"<figcaption>{html.escape(words['caption'])}</figcaption>\n"
+        f"<details><summary>{labels['alternative']}</summary>"
+        f"<p>{html.escape(words['alt'])}</p></details>\n"
+        "</figure>"
+    )
+
+
+class Diagrams(Names):
+    """Diagrams of the page in hand, in its language."""
+
+    def __init__(self, language, labels):
+        super().__init__("diagram", {})
+        self._language, self._labels = language, labels
+
+    def __missing__(self, name):
+        if name not in diagram.names():
+            raise SourceError(f"unknown diagram {name!r}")
+        return drawing(name, self._language, self._labels)
+
+
+class Lists(Names):
+    """Lists written from docs/data, in the page's language."""
+
+    def __init__(self, language, make):
+        super().__init__("list", {})
+        self._language, self._make = language, make
+
+    def __missing__(self, name):
+        return self._make(name, self._language)
 
 
 class Figures(Names):
@@ -139,4 +190,7 @@ def define_env(env):
     language = env.conf["theme"]["language"]
     env.variables["facts"] = facts()
     env.variables["figures"] = Figures(language, labels, page_root)
+    env.variables["diagrams"] = Diagrams(language, labels)
+    env.variables["lists"] = Lists(language, lists.make)
+    env.variables["claims"] = Lists(language, claims.make)
     env.variables["cite"] = cite()

@@ -18,6 +18,7 @@ from mkdocs.plugins import event_priority  # noqa: E402
 from scripts.measure.records import RecordError  # noqa: E402
 from scripts.site import (  # noqa: E402
     citations,
+    claims,
     facts,
     formulas,
     labs,
@@ -47,7 +48,12 @@ def _path(file, config) -> str:
     return f"docs/{config.theme['language']}/pages/{file.src_uri}"
 
 
-def on_startup(**_):
+_dirty = False
+
+
+def on_startup(dirty, **_):
+    global _dirty
+    _dirty = dirty
     # MkDocs takes the path back after loading this file; the macros need it.
     if str(ROOT) not in sys.path:
         sys.path.insert(0, str(ROOT))
@@ -57,6 +63,8 @@ def on_startup(**_):
 def on_config(config, **_):
     with one_line("records"):
         facts.facts()
+    with one_line("references"):
+        citations.references()
     search.teach_jieba()
     if not config.repo_url:
         config.edit_uri = None
@@ -86,6 +94,9 @@ def on_page_markdown(markdown, page, config, files, **_):
     with one_line(_path(page.file, config)):
         facts.check_names(markdown)
     notebooks.link(page, files)
+    with one_line("claims"):
+        language = config.theme["language"]
+        markdown = claims.append_links(markdown, page.file.src_uri, language)
     return citations.append_list(markdown, config)
 
 
@@ -100,5 +111,6 @@ def on_page_content(html, page, config, **_):
 
 
 def on_post_build(config, **_):
-    llms.write(config)
+    if not _dirty:  # it holds all pages, and only some were read
+        llms.write(config)
     search.mend_worker(config.site_dir)

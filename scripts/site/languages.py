@@ -3,11 +3,16 @@
 Each language is a MkDocs project of its own (docs/zh, docs/en): search, sitemap
 and notebooks then work as in any one-language site. The root project lends them
 its ``site_dir``, ``site_url`` and ``strict``.
+
+While serving, a change of pages alone builds these pages anew (`make serve` runs
+``mkdocs serve --dirty``); a change of anything else builds everything.
 """
 
 import logging
 import os
 import time
+from dataclasses import dataclass
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from mkdocs.commands.build import build
@@ -15,6 +20,7 @@ from mkdocs.config import load_config
 
 LANGUAGES = {"zh": "简体中文", "en": "English"}
 WATCHED = ["base.yml", "zh", "en", "data", "figures", "records", "theme"]
+ROOT = Path(__file__).resolve().parents[2]
 
 log = logging.getLogger("mkdocs.hooks.languages")
 os.environ.setdefault("NO_MKDOCS_2_WARNING", "1")
@@ -27,15 +33,62 @@ def on_config(config, **_):
     return config
 
 
+@dataclass(frozen=True)
+class Built:
+    """What a language was last built from, and the search index of that build."""
+
+    pages: dict[Path, int]
+    others: dict[Path, int]
+    search_index: object
+
+
+_dirty = False
+_built: dict[str, Built] = {}
+
+
+def on_startup(*, command, dirty):
+    global _dirty
+    _dirty = dirty
+    _built.clear()
+
+
 def on_post_build(config, **_):
+    stamps = _stamps() if _dirty else {}
     for code in LANGUAGES:
         started = time.perf_counter()
-        build_language(code, config)
+        folder = ROOT / "docs" / code / "pages"
+        pages = {path: t for path, t in stamps.items() if path.is_relative_to(folder)}
+        foreign = ROOT / "docs" / ("en" if code == "zh" else "zh") / "pages"
+        others = {
+            path: t
+            for path, t in stamps.items()
+            if path not in pages and not path.is_relative_to(foreign)
+        }
+        last = _built.pop(code, None)
+        same = last and last.others == others and last.pages.keys() == pages.keys()
+        if same and last.pages == pages:
+            _built[code] = last
+            continue
+        index = build_language(code, config, last.search_index if same else None)
+        if _dirty:
+            _built[code] = Built(pages, others, index)
         log.info("%s built in %.2f s", code, time.perf_counter() - started)
 
 
-def build_language(code, root):
-    """Build docs/<code> into <site_dir>/<code>; raises what MkDocs raises."""
+def _stamps() -> dict[Path, int]:
+    """When each file that a language is built from was last changed."""
+    folders = [ROOT / "docs" / name for name in WATCHED] + [ROOT / "snippets"]
+    files = (f for folder in folders for f in (*folder.rglob("*"), folder))
+    return {f: f.stat().st_mtime_ns for f in files if f.is_file()}
+
+
+def build_language(code, root, last_index=None):
+    """Build docs/<code> into <site_dir>/<code>; its search index.
+
+    With the index of the last build, only pages that are newer than their output
+    are built, and the index keeps what it knew of the others. Raises what MkDocs
+    raises.
+    """
     site_url = (root.site_url or "/").rstrip("/") + "/"
     config = load_config(
         f"docs/{code}/mkdocs.yml",
@@ -48,11 +101,28 @@ def build_language(code, root):
         {"name": name, "link": f"{root.extra['base']}{other}/", "lang": other}
         for other, name in LANGUAGES.items()
     ]
-    config.plugins.on_startup(command="build", dirty=False)
+    dirty = last_index is not None
+    config.plugins.on_startup(command="build", dirty=dirty)
     try:
-        build(config)
+        build(config, dirty=dirty)
     finally:
         config.plugins.on_shutdown()
+    index = config.plugins["material/search"].search_index
+    if dirty:
+        _merge(index, last_index)
+        path = Path(config.site_dir, "search", "search_index.json")
+        path.write_text(index.generate_search_index(None), encoding="utf-8")
+    return index
+
+
+def _merge(index, last) -> None:
+    """Add to a search index what the last one knew of pages not built anew."""
+
+    def page(entry):
+        return entry["location"].partition("#")[0]
+
+    anew = {page(entry) for entry in index.entries}
+    index.entries += [entry for entry in last.entries if page(entry) not in anew]
 
 
 def on_serve(server, **_):

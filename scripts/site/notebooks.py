@@ -53,7 +53,8 @@ def notebook(path: Path, language: str, site_url: str, words: dict) -> dict:
         elif part.kind == "code":
             cells.append(_code(part.text))
         else:
-            cells[-1]["outputs"] = [_stream(part.text)]
+            printer = next(c for c in reversed(cells) if c["cell_type"] == "code")
+            printer["outputs"] = [_stream(part.text)]
     given = {part.file for part in page if part.kind == "code"}
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
     return {

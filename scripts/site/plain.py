@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from posixpath import dirname, join, normpath
 
-from scripts.site import facts
+from scripts.site import claims, diagram, facts, lists
 from scripts.site.source import (
     EMBED,
     FENCE,
@@ -89,6 +89,11 @@ def _resolve(text: str, language: str) -> str:
             return f"([{reference.authors}, {reference.year}]({reference.url}))"
         if kind == "figures":
             return _figure_text(rest, language)
+        if kind == "diagrams":
+            words = diagram.load(rest).WORDS[language]
+            return f"*{words['caption']}* {words['alt']}"
+        if kind in ("lists", "claims"):
+            return {"lists": lists, "claims": claims}[kind].make(rest, language)
         value = facts.facts()
         for step in rest.split("."):
             value = value[step]

@@ -1,4 +1,5 @@
-"""Everything generated and committed: .out files, lab notebooks, figures.
+"""Everything generated and committed: .out files, lab notebooks, figures,
+diagrams.
 
 Each carries the digest of what it was made from. Rendering what is stale needs
 torch and matplotlib; finding that nothing is stale needs neither.
@@ -9,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from scripts.measure import look, records
-from scripts.site import lab_source, outputs
+from scripts.site import diagram, lab_source, outputs
 from scripts.site.source import LANGUAGES, ROOT
 
 
@@ -49,6 +50,12 @@ def jobs() -> list[Job]:
                 stale = not path.is_file() or look.read_digest(path) != fresh
                 draw = _call(look.draw, record, language)
                 found.append(Job(str(path.relative_to(ROOT)), stale, draw))
+    for name in diagram.names():
+        for language in LANGUAGES:
+            path = diagram.path(name, language)
+            stale = diagram.is_stale(name, language)
+            draw = _call(diagram.draw, name, language)
+            found.append(Job(str(path.relative_to(ROOT)), stale, draw))
     return found
 
 

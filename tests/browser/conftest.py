@@ -32,7 +32,6 @@ VIEWPORTS = {
     "desktop": {"width": 1280, "height": 900},
     "phone": {"width": 390, "height": 844},
 }
-SCHEMES = ("light", "dark")
 
 
 class _Handler(http.server.SimpleHTTPRequestHandler):

@@ -1,97 +1,15 @@
-"""Every page, both schemes, phone and desktop: nothing breaks, nothing leaks."""
+"""The crawl of the site notices each fault that it looks for."""
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 
-from tests.browser.conftest import SCHEMES, VIEWPORTS, urls
-
-PAGES = ["", *urls("zh"), *urls("en"), "no-such-page/"]
-SERIOUS = ("serious", "critical")
-LOCAL = ("data:", "blob:")
-
-
-class Watch:
-    """What goes wrong while a page loads, one line each."""
-
-    def __init__(self, page, address, expect_404=False):
-        self.problems = []
-        self._address, self._expect_404 = address, expect_404
-        page.on("console", self._console)
-        page.on("pageerror", lambda error: self.problems.append(f"error: {error}"))
-        page.on("request", self._request)
-        page.on("requestfailed", lambda r: self.problems.append(f"failed: {r.url}"))
-        page.on("response", self._response)
-
-    def _console(self, message):
-        expected = self._expect_404 and "404" in message.text
-        if message.type in ("error", "warning") and not expected:
-            self.problems.append(f"console {message.type}: {message.text}")
-
-    def _request(self, request):
-        if not request.url.startswith((self._address, *LOCAL)):
-            self.problems.append(f"off-site: {request.url}")
-
-    def _response(self, response):
-        if response.status >= 400 and not self._expect_404:
-            self.problems.append(f"HTTP {response.status}: {response.url}")
-
-
-WIDE = """() => [...document.querySelectorAll('body *')]
-  .filter(e => e.getBoundingClientRect().right > innerWidth + 1)
-  .slice(0, 3).map(e => e.tagName + '.' + e.className)"""
-SIDEWAYS_TABLES = """() => [...document.querySelectorAll('.md-typeset__scrollwrap')]
-  .filter(e => e.scrollWidth > e.clientWidth + 1)
-  .map(e => e.innerText.slice(0, 60))"""
-RAW_FORMULAS = r"""() => {
-  const text = document.querySelector('article, main').cloneNode(true);
-  text.querySelectorAll('pre, code, .katex, svg, script').forEach(e => e.remove());
-  return (text.textContent.match(/\\[(\[]|\$[^$]+\$/g) || []).slice(0, 3);
-}"""
-
-
-def settle(page):
-    page.wait_for_load_state("networkidle")
-    page.evaluate("() => document.fonts.ready.then(() => true)")
+from tests.browser.conftest import VIEWPORTS
+from tests.browser.crawl import Watch, look_at, settle, visit
 
 
 @pytest.mark.parametrize("viewport", VIEWPORTS)
-@pytest.mark.parametrize("scheme", SCHEMES)
-@pytest.mark.parametrize("path", PAGES, ids=lambda p: p or "portal")
-def test_page(path, scheme, viewport, site, open_page, browser_checks):
-    size = VIEWPORTS[viewport]
-    # Without scripts the portal stays where it is and can be looked at.
-    page = open_page(color_scheme=scheme, viewport=size, java_script_enabled=path != "")
-    watch = Watch(page, site[1], expect_404=path == "no-such-page/")
-    page.goto(site[1] + path)
-    page.wait_for_load_state("networkidle")
-    browser_checks.add(4)  # console, failed requests, off-site requests, CSP
-    if path:
-        settle(page)
-        look_at(page, size["width"], watch)
-        browser_checks.add(4)
-    assert not watch.problems, "\n".join(watch.problems)
-
-
-def look_at(page, width: int, watch: Watch) -> None:
-    """Width, tables, formulas and accessibility of the page as it stands."""
-    page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
-    if page.evaluate("document.documentElement.scrollWidth") > width:
-        watch.problems.append(f"scrolls sideways: {page.evaluate(WIDE)}")
-    for table in page.evaluate(SIDEWAYS_TABLES):
-        watch.problems.append(f"table scrolls sideways: {table!r}")
-    for formula in page.evaluate(RAW_FORMULAS):
-        watch.problems.append(f"formula not rendered: {formula!r}")
-    watch.problems += axe_violations(page)
-
-
-def axe_violations(page) -> list[str]:
-    found = Axe().run(page).response["violations"]
-    return [
-        f"axe {v['impact']} {v['id']}: {node['target']} {node['html'][:100]}"
-        for v in found
-        if v["impact"] in SERIOUS
-        for node in v["nodes"][:3]
-    ]
+@pytest.mark.parametrize("path", ["", "no-such-page/"], ids=["portal", "404"])
+def test_page(path, viewport, site, open_page, browser_checks):
+    visit(path, viewport, site, open_page, browser_checks)
 
 
 ADD = "document.querySelector('article').innerHTML += "

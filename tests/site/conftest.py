@@ -1,6 +1,7 @@
 """A copy of the project that a test may break."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -9,7 +10,14 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-COPIED = ["docs", "snippets", "scripts", "mkdocs.yml", "constraints.txt"]
+COPIED = [
+    "docs",
+    "snippets",
+    "scripts",
+    "tests/claims",
+    "mkdocs.yml",
+    "constraints.txt",
+]
 
 
 class Project:
@@ -53,7 +61,40 @@ class Project:
     def append(self, path: Path, text: str) -> None:
         path.write_text(path.read_text(encoding="utf-8") + text, encoding="utf-8")
 
+    def keep_only(self, topic: str) -> None:
+        """Leave the pages and snippets of one topic, the labs, and a bare home."""
+        kept = set()
+        for language in ("zh", "en"):
+            pages = self.root / "docs" / language / "pages"
+            for folder in pages.iterdir():
+                if folder.is_dir() and folder.name != topic:
+                    shutil.rmtree(folder)
+            kept |= {file.stem.replace("-", "_") for file in (pages / topic).iterdir()}
+            front = f"---\ntitle: Home\ndescription: {'A home. ' * 8}\n---\n"
+            (pages / "index.md").write_text(front + "\n# Home { #home }\n")
+            config = pages.parent / "mkdocs.yml"
+            text = config.read_text(encoding="utf-8")
+            nav = text[text.index("\nnav:\n") + 6 : text.index("\nextra:\n")]
+            groups = re.split(r"\n(?=  - )", nav)
+            here = [
+                g for g in groups if re.search(rf"{topic}/|labs/|(?<!/)index\.md", g)
+            ]
+            config.write_text(text.replace(nav, "\n" + "\n".join(here).strip("\n")))
+        for folder in (self.root / "snippets").iterdir():
+            if folder.is_dir() and folder.name not in kept:
+                shutil.rmtree(folder)
+        for unused in ("scripts/site/diagrams", "docs/data/claims", "tests/claims"):
+            shutil.rmtree(self.root / unused)
+
 
 @pytest.fixture
 def project(tmp_path) -> Project:
+    """One topic of the site: what a test of the build needs, quickly built."""
+    project = Project(tmp_path)
+    project.keep_only("rmsnorm")
+    return project
+
+
+@pytest.fixture
+def whole_project(tmp_path) -> Project:
     return Project(tmp_path)

@@ -31,6 +31,17 @@ def unknown_citation(project):
     return "index.md", "unknown citation 'nobody1999nothing'"
 
 
+def damaged_bibliography(project):
+    path = project.root / "docs/data/references.bib"
+    project.append(path, "\n@misc{open2026entry,\n  title = {never closed\n")
+    return "references.bib", "premature end of file"
+
+
+def unknown_diagram(project):
+    project.append(project.page(), "\n[[ diagrams.no_such_drawing ]]\n")
+    return "speed.md", "unknown diagram 'no_such_drawing'"
+
+
 def damaged_record(project):
     path = next(project.root.glob("docs/records/*/norm_speed_cpu.json"))
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
@@ -90,6 +101,8 @@ CASES = [
     unknown_fact,
     unknown_figure,
     unknown_citation,
+    unknown_diagram,
+    damaged_bibliography,
     damaged_record,
     record_with_a_short_row,
     missing_twin,

@@ -4,6 +4,7 @@ import contextlib
 import io
 import re
 import sys
+import types
 from pathlib import Path
 
 import nbformat
@@ -44,20 +45,21 @@ class NoSnippets:
             raise ImportError(f"the notebook imports {name}")
 
 
-@pytest.fixture
-def alone(monkeypatch):
+def leave_alone(monkeypatch) -> None:
     for name in [n for n in sys.modules if n.split(".")[0] == "snippets"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setattr(sys, "meta_path", [NoSnippets(), *sys.meta_path])
 
 
 @pytest.mark.parametrize("uri", with_code())
-def test_runs_alone(uri, alone):
-    namespace = {"__name__": "__main__"}
-    for cell in code_cells(book(uri, "en")):
+def test_runs_alone(uri, monkeypatch):
+    main, cells = types.ModuleType("__main__"), code_cells(book(uri, "en"))
+    monkeypatch.setitem(sys.modules, "__main__", main)
+    leave_alone(monkeypatch)
+    for cell in cells:
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
-            exec(compile(cell["source"], cell["id"], "exec"), namespace)
+            exec(compile(cell["source"], cell["id"], "exec"), vars(main))
         expected = "".join(output["text"] for output in cell["outputs"])
         assert printed.getvalue().rstrip() == expected.rstrip(), cell["source"][:200]
 

@@ -1,5 +1,6 @@
 """make serve: both languages, and a changed page reloads in under three seconds."""
 
+import json
 import socket
 import subprocess
 import sys
@@ -32,14 +33,14 @@ def wait_for(url: str, text: str, seconds: float) -> float:
 
 
 @pytest.fixture
-def address(project):
+def address(whole_project):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     command = ["scripts/build.py", "serve", "--address", f"127.0.0.1:{port}"]
     server = subprocess.Popen(
         [sys.executable, *command],
-        cwd=project.root,
+        cwd=whole_project.root,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
@@ -49,23 +50,27 @@ def address(project):
     server.wait(20)
 
 
-def test_reload_of_a_changed_page(project, address, record_property):
+def test_reload_of_a_changed_page(whole_project, address, record_property):
     wait_for(address + "zh/", "归一化实测", 60)
     wait_for(address + "en/", "Norms, Measured", 10)
     found = []
     for sentence in ("A first new sentence.", "A second one.", "A third one."):
         time.sleep(1)  # between two edits, as a writer's
-        project.append(project.page("index.md", "en"), f"\n{sentence}\n")
+        whole_project.append(whole_project.page("index.md", "en"), f"\n{sentence}\n")
         found.append(wait_for(address + "en/", sentence, 30))
+    index = json.loads(fetch(address + "en/search/search_index.json"))
+    text = {entry["location"]: entry["text"] for entry in index["docs"]}
+    assert any("A third one." in t for t in text.values())
+    assert "rmsnorm/rms-norm/#folding" in text  # of a page that was not built anew
     middle = sorted(found)[1]
     line = f"live reload of one changed page: {middle:.2f} s, median of three"
     record_property("measured", line)
     assert middle < SECONDS, found
 
 
-def test_change_of_a_snippet_reaches_the_page(project, address):
+def test_change_of_a_snippet_reaches_the_page(whole_project, address):
     wait_for(address + "zh/rmsnorm/rms-norm/", "rms_norm", 60)
     time.sleep(1)
-    path = project.root / "snippets/rms_norm/reference.py"
-    project.edit(path, "def rms_norm", "# a new comment\ndef rms_norm")
+    path = whole_project.root / "snippets/rms_norm/reference.py"
+    whole_project.edit(path, "def rms_norm", "# a new comment\ndef rms_norm")
     wait_for(address + "zh/rmsnorm/rms-norm/", "a new comment", 30)

@@ -1,0 +1,265 @@
+"""The ledger: docs/data/claims/<topic>.yml in, a page a topic out.
+
+A row is one popular claim, its verdict, the corrected statement, and what decides
+it: a check that runs (tests/claims/test_<topic>.py::test_<id>, shown on the page),
+a citation, or both.
+"""
+
+import ast
+import re
+from functools import cache
+from pathlib import Path
+
+import yaml
+
+from scripts.site.source import LANGUAGES, ROOT, SourceError
+
+FOLDER = ROOT / "docs" / "data" / "claims"
+CHECKS = ROOT / "tests" / "claims"
+VERDICTS = ("holds", "holds-when", "wrong", "open")
+MET = ("tutorials", "interviews", "papers", "code", "threads")
+FIELDS = {"id", "claim", "met", "verdict", "correct", "page"}
+OPTIONAL = {"check", "cite", "top"}
+ID = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
+WORDS = {
+    "en": {
+        "holds": "holds",
+        "holds-when": "holds when",
+        "wrong": "wrong",
+        "open": "open",
+        "tutorials": "tutorials",
+        "interviews": "interview answers",
+        "papers": "papers and their summaries",
+        "code": "code",
+        "threads": "discussions",
+        "met": "Met in ",
+        "comma": ", ",
+        "stop": ". ",
+        "colon": ": ",
+        "source": "Decided by ",
+        "more": "More: ",
+        "check": "The check",
+        "settled": "Popular claims that this page settles",
+    },
+    "zh": {
+        "holds": "成立",
+        "holds-when": "有条件成立",
+        "wrong": "错误",
+        "open": "未定",
+        "tutorials": "教程",
+        "interviews": "面试答案",
+        "papers": "论文及其转述",
+        "code": "代码",
+        "threads": "讨论区",
+        "met": "常见于",
+        "comma": "、",
+        "stop": "。",
+        "colon": "：",
+        "source": "依据：",
+        "more": "详见 ",
+        "check": "核对代码",
+        "settled": "本页解答的流行说法",
+    },
+}
+
+
+def topics() -> list[str]:
+    """The topics of the ledger, in the order of their files' names."""
+    return sorted(path.stem for path in FOLDER.glob("*.yml"))
+
+
+def rows(topic: str) -> list[dict]:
+    """The rows of one topic. SourceError, one line, for a row that is out of form."""
+    path = FOLDER / f"{topic}.yml"
+    return _read(path, path.stat().st_mtime_ns)
+
+
+@cache
+def _read(path: Path, stamp: int) -> list[dict]:
+    try:
+        found = yaml.safe_load(path.read_text(encoding="utf-8")) or []
+    except (OSError, yaml.YAMLError) as error:
+        reason = str(error).splitlines()[0]
+        raise SourceError(f"{path.relative_to(ROOT)}: {reason}") from None
+    for row in found:
+        if problem := problem_of(row):
+            name = row.get("id", "?") if isinstance(row, dict) else "?"
+            raise SourceError(f"{path.relative_to(ROOT)}: {name}: {problem}")
+    return found
+
+
+def problem_of(row) -> str | None:
+    """What is out of form in a row, None if nothing is."""
+    if not isinstance(row, dict):
+        return "is no mapping"
+    if missing := FIELDS - set(row):
+        return f"no {', '.join(sorted(missing))}"
+    if unknown := set(row) - FIELDS - OPTIONAL:
+        return f"unknown field {', '.join(sorted(unknown))}"
+    if not ID.fullmatch(str(row["id"])):
+        return "id is not lower-case words joined by hyphens"
+    if row["verdict"] not in VERDICTS:
+        return f"verdict is none of {', '.join(VERDICTS)}"
+    if not row["met"] or set(row["met"]) - set(MET):
+        return f"met is not some of {', '.join(MET)}"
+    for field in ("claim", "correct"):
+        if not isinstance(row[field], dict) or set(row[field]) != set(LANGUAGES):
+            return f"{field} is not one text a language"
+    if not row.get("check") and not row.get("cite"):
+        return "neither a check nor a citation decides it"
+    return None
+
+
+def check_source(topic: str, row: dict) -> str:
+    """The test function that decides a row, as it stands in its file."""
+    path = CHECKS / f"test_{topic.replace('-', '_')}.py"
+    name = f"test_{row['id'].replace('-', '_')}"
+    found = _functions(path, path.stat().st_mtime_ns) if path.is_file() else {}
+    if name not in found:
+        raise SourceError(f"{path.relative_to(ROOT)} has no {name}")
+    return found[name]
+
+
+@cache
+def _functions(path: Path, stamp: int) -> dict[str, str]:
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return {
+        node.name: "\n".join(lines[node.lineno - 1 : node.end_lineno])
+        for node in ast.parse("\n".join(lines)).body
+        if isinstance(node, ast.FunctionDef)
+    }
+
+
+def topic_list(topic: str, language: str) -> str:
+    """All rows of a topic as Markdown, each in a box that a script can hide."""
+    return "\n\n".join(entry(topic, row, language) for row in rows(topic))
+
+
+def entry(topic: str, row: dict, language: str) -> str:
+    words = WORDS[language]
+    met = words["comma"].join(words[place] for place in row["met"])
+    lines = [
+        f'<div class="claim" data-verdict="{row["verdict"]}" markdown>',
+        "",
+        f"### {row['claim'][language].rstrip('。.')} {{ #{row['id']} }}",
+        "",
+        f'<span class="verdict">{words[row["verdict"]]}</span> '
+        f'<span class="met">{words["met"]}{met}</span>',
+        "",
+        row["correct"][language],
+        "",
+        _sources(row, words),
+        "",
+    ]
+    if row.get("check"):
+        code = check_source(topic, row)
+        lines += [f'??? note "{words["check"]}"', "", "    ```python"]
+        lines += [f"    {line}".rstrip() for line in code.splitlines()]
+        lines += ["    ```", ""]
+    return "\n".join([*lines, "</div>"])
+
+
+def _sources(row: dict, words: dict) -> str:
+    parts = []
+    if keys := row.get("cite"):
+        from scripts.site import citations
+
+        known = citations.references()
+        for key in keys:
+            if key not in known:
+                raise SourceError(f"claims: {row['id']}: unknown citation {key!r}")
+        chosen = [known[key] for key in keys]
+        cited = [f"[{r.authors}, {r.year}]({r.url})" for r in chosen]
+        parts.append(words["source"] + words["comma"].join(cited) + words["stop"])
+    title = _title(row["page"], words)
+    parts.append(f"{words['more']}[{title}](../{row['page']}){words['stop']}")
+    return "".join(parts).strip()
+
+
+def _title(page: str, words: dict) -> str:
+    from scripts.site import lists
+
+    language = "zh" if words is WORDS["zh"] else "en"
+    path = page.partition("#")[0]
+    titles = lists.pages(language)
+    if path not in titles:
+        raise SourceError(f"claims: no page {path}")
+    return titles[path]
+
+
+def everything() -> list[tuple[str, dict]]:
+    """(topic, row) of the whole ledger."""
+    return [(topic, row) for topic in topics() for row in rows(topic)]
+
+
+def top_list(language: str, base: str = "") -> str:
+    """The most consequential claims, as a list of links with their verdicts."""
+    words = WORDS[language]
+    chosen = sorted(
+        ((row["top"], topic, row) for topic, row in everything() if row.get("top")),
+        key=lambda item: item[0],
+    )
+    return "\n".join(
+        f"1. [{row['claim'][language].rstrip('。.')}]({base}{topic}.md#{row['id']}): "
+        f"**{words[row['verdict']]}**"
+        for _, topic, row in chosen
+    )
+
+
+def overview(language: str) -> str:
+    """A line a topic: how many claims, and how many of each verdict."""
+    from scripts.site import lists
+
+    words, titles = WORDS[language], lists.pages(language)
+    lines = []
+    for topic in topics():
+        found = [row["verdict"] for row in rows(topic)]
+        counts = [f"{words[v]} {found.count(v)}" for v in VERDICTS if v in found]
+        name = re.split(r"[:：] ?", titles[f"claims/{topic}.md"], maxsplit=1)[-1]
+        tail = words["comma"].join(counts)
+        lines.append(f"- [{name}]({topic}.md){words['colon']}{tail}")
+    return "\n".join(lines)
+
+
+def append_links(markdown: str, path: str, language: str) -> str:
+    """A page with the list of the claims that name it as what settles them."""
+    words = WORDS[language]
+    settled = [
+        (topic, row)
+        for topic, row in everything()
+        if row["page"].partition("#")[0] == path
+    ]
+    if not settled:
+        return markdown
+    to_root = "../" * path.count("/")
+    links = [
+        f"    - [{row['claim'][language].rstrip('。.')}]"
+        f"({to_root}claims/{topic}.md#{row['id']}): {words[row['verdict']]}"
+        for topic, row in settled
+    ]
+    head = f'??? question "{words["settled"]} ({len(settled)})"'
+    return "\n".join([markdown.rstrip("\n"), "", head, "", *links, ""])
+
+
+def make(name: str, language: str) -> str:
+    """``claims.<topic>``, ``claims.overview``, ``claims.top``, counts."""
+    if name == "overview":
+        return overview(language)
+    if name == "top":
+        return top_list(language)
+    if name == "top_at_home":
+        return top_list(language, "claims/")
+    if name == "count":
+        return str(len(everything()))
+    if name == "checked":
+        return str(sum(bool(row.get("check")) for _, row in everything()))
+    topic = name.replace("_", "-")
+    if topic not in topics():
+        known = ", ".join(topics()) or "none"
+        raise SourceError(f"unknown topic of claims {topic!r}; known: {known}")
+    return topic_list(topic, language)
+
+
+def names() -> list[str]:
+    own = ["overview", "top", "top_at_home", "count", "checked"]
+    return own + [topic.replace("-", "_") for topic in topics()]

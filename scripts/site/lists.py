@@ -1,0 +1,168 @@
+"""Pages written from data: `[[ lists.glossary ]]`, bibliography, rejected.
+
+Each list is Markdown, made in the page's language while the site builds.
+"""
+
+import re
+from functools import cache
+from pathlib import Path
+
+import yaml
+
+from scripts.site import citations
+from scripts.site.source import FRONT_MATTER, ROOT, SourceError
+
+DATA = ROOT / "docs" / "data"
+REJECTED = DATA / "rejected"
+NAMES = ("bibliography", "glossary", "rejected", "rejected_count")
+WORDS = {
+    "en": {
+        "papers": "Papers",
+        "sources": "Code, documentation and threads",
+        "cited": "Cited on",
+        "comma": ", ",
+        "see": "See",
+        "colon": ": ",
+    },
+    "zh": {
+        "papers": "论文",
+        "sources": "代码、文档与讨论",
+        "cited": "引用处：",
+        "comma": "、",
+        "see": "见",
+        "colon": "：",
+    },
+}
+
+
+def pages(language: str) -> dict[str, str]:
+    """Title of each Markdown page by its path below ``pages``."""
+    folder = ROOT / "docs" / language / "pages"
+    return {
+        file.relative_to(folder).as_posix(): _title(file, file.stat().st_mtime_ns)
+        for file in sorted(folder.rglob("*.md"))
+    }
+
+
+@cache
+def _title(file: Path, stamp: int) -> str:
+    front = FRONT_MATTER.match(file.read_text(encoding="utf-8"))
+    return yaml.safe_load(front[1]).get("title", "") if front else ""
+
+
+def _read(path: Path) -> dict:
+    try:
+        return yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+    except (OSError, yaml.YAMLError) as error:
+        reason = str(error).splitlines()[0]
+        raise SourceError(f"{path.relative_to(ROOT)}: {reason}") from None
+
+
+def bibliography(language: str) -> str:
+    """All references, papers first, each with the pages that cite it."""
+    words, folder = WORDS[language], ROOT / "docs" / language / "pages"
+    citing: dict[str, list[str]] = {}
+    for path, title in pages(language).items():
+        text = (folder / path).read_text(encoding="utf-8")
+        for key in dict.fromkeys(m["key"] for m in citations.CITED.finditer(text)):
+            citing.setdefault(key, []).append(f"[{title}](../{path})")
+    known = sorted(
+        citations.references().values(),
+        key=lambda r: (r.names[0].lower(), r.year, r.title),
+    )
+    parts = []
+    for heading, is_paper in (("papers", True), ("sources", False)):
+        parts.append(f"## {words[heading]} {{ #{heading} }}\n")
+        for reference in known:
+            if ("github.com" not in reference.url and not _is_docs(reference)) is (
+                is_paper
+            ):
+                where = words["comma"].join(citing.get(reference.key, []))
+                tail = f" {words['cited']} {where}" if where else ""
+                parts.append(f"- {reference.entry}{tail.rstrip()}")
+        parts.append("")
+    return "\n".join(parts)
+
+
+def _is_docs(reference) -> bool:
+    return not (reference.where or "arxiv.org" in reference.url)
+
+
+def glossary(language: str) -> str:
+    """The terms that have a definition, in alphabetical order of the English."""
+    words, titles = WORDS[language], pages(language)
+    chinese = {term["en"]: term["zh"] for term in _read(DATA / "terms.yml")}
+    parts = []
+    for name, entry in sorted(
+        _read(DATA / "glossary.yml").items(), key=lambda item: item[0].lower()
+    ):
+        if name not in chinese:
+            raise SourceError(f"glossary.yml: {name!r} is not in terms.yml")
+        first, second = name, chinese[name]
+        if language == "zh":
+            first, second = second, first
+        also = f" ({second})" if language == "en" else f"（{second}）"
+        head = f"**{first}**" + (also if first.lower() != second.lower() else "")
+        path, _, anchor = entry["page"].partition("#")
+        if path not in titles:
+            raise SourceError(f"glossary.yml: {name}: no page {path}")
+        link = f"[{titles[path]}](../{path}{'#' + anchor if anchor else ''})"
+        space = " " if language == "en" else ""
+        parts.append(
+            f'- <span id="{re.sub("[^a-z0-9]+", "-", name.lower())}"></span>'
+            f"{head}{words['colon']}{entry[language]}{space}{words['see']} {link}"
+            + ("." if language == "en" else "。")
+        )
+    return "\n".join(parts)
+
+
+@cache
+def _rejected_files(stamps: tuple) -> dict[str, dict]:
+    return {path.stem: _read(path) for path, _ in stamps}
+
+
+def rejected_data() -> dict[str, dict]:
+    """{page's snippet folder: {test module: {variant: {language: what is wrong}}}}"""
+    found = sorted(REJECTED.glob("*.yml"))
+    return _rejected_files(tuple((path, path.stat().st_mtime_ns) for path in found))
+
+
+def rejected_count() -> str:
+    """How many known-wrong variants are described."""
+    suites = [suite for page in rejected_data().values() for suite in page.values()]
+    return str(sum(len(suite) for suite in suites))
+
+
+def rejected(language: str) -> str:
+    """What is wrong with each known-wrong variant, page by page."""
+    words, data, parts = WORDS[language], rejected_data(), []
+    for path, title in _in_reading_order(language):
+        slug = Path(path).stem
+        for suite, variants in data.get(slug.replace("-", "_"), {}).items():
+            if not any(part.startswith(f"## [{title}]") for part in parts):
+                parts.append(f"## [{title}](../{path}) {{ #{slug} }}\n")
+            parts.append(f"`{slug.replace('-', '_')}/{suite}.py` ({len(variants)})\n")
+            parts += [
+                f"- `{name}`{words['colon']}{text[language]}"
+                for name, text in variants.items()
+            ]
+            parts.append("")
+    return "\n".join(parts)
+
+
+def _in_reading_order(language: str) -> list[tuple[str, str]]:
+    text = (ROOT / "docs" / language / "mkdocs.yml").read_text(encoding="utf-8")
+    order = re.findall(r": ([\w/-]+\.md)$", text, re.MULTILINE)
+    titles = pages(language)
+    return [(path, titles[path]) for path in order if path in titles]
+
+
+def make(name: str, language: str) -> str:
+    """One list by name. SourceError for an unknown one."""
+    if name == "rejected_count":
+        return rejected_count()
+    if name not in NAMES:
+        known = ", ".join(NAMES)
+        raise SourceError(f"unknown list {name!r}; known: {known}")
+    makers = {"bibliography": bibliography, "glossary": glossary, "rejected": rejected}
+    return makers[name](language)

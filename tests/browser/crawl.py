@@ -1,0 +1,110 @@
+"""Every page, both schemes, phone and desktop: nothing breaks, nothing leaks.
+
+The pages of each language are a test file of their own, so that two workers share
+them; this one looks at a page, and test_crawl.py proves that it notices faults.
+"""
+
+from axe_playwright_python.sync_playwright import Axe
+
+from tests.browser.conftest import VIEWPORTS
+
+SERIOUS = ("serious", "critical")
+LOCAL = ("data:", "blob:")
+ONLY_VIOLATIONS = {"resultTypes": ["violations"]}
+# The picture of a formula; screen readers get the MathML beside it.
+FORMULAS = [".katex-html"]
+# Thousands of coloured words, in the same colours everywhere: one page is enough.
+CODE = [".highlight"]
+PAGE_WITH_CODE = "rmsnorm/rms-norm/"
+
+
+class Watch:
+    """What goes wrong while a page loads, one line each."""
+
+    def __init__(self, page, address, expect_404=False):
+        self.problems = []
+        self._address, self._expect_404 = address, expect_404
+        page.on("console", self._console)
+        page.on("pageerror", lambda error: self.problems.append(f"error: {error}"))
+        page.on("request", self._request)
+        page.on("requestfailed", lambda r: self.problems.append(f"failed: {r.url}"))
+        page.on("response", self._response)
+
+    def _console(self, message):
+        expected = self._expect_404 and "404" in message.text
+        if message.type in ("error", "warning") and not expected:
+            self.problems.append(f"console {message.type}: {message.text}")
+
+    def _request(self, request):
+        if not request.url.startswith((self._address, *LOCAL)):
+            self.problems.append(f"off-site: {request.url}")
+
+    def _response(self, response):
+        if response.status >= 400 and not self._expect_404:
+            self.problems.append(f"HTTP {response.status}: {response.url}")
+
+
+WIDE = """() => [...document.querySelectorAll('body *')]
+  .filter(e => e.getBoundingClientRect().right > innerWidth + 1)
+  .slice(0, 3).map(e => e.tagName + '.' + e.className)"""
+SIDEWAYS_TABLES = """() => [...document.querySelectorAll('.md-typeset__scrollwrap')]
+  .filter(e => e.scrollWidth > e.clientWidth + 1)
+  .map(e => e.innerText.slice(0, 60))"""
+RAW_FORMULAS = r"""() => {
+  const text = document.querySelector('article, main').cloneNode(true);
+  text.querySelectorAll('pre, code, .katex, svg, script').forEach(e => e.remove());
+  return (text.textContent.match(/\\[(\[]|\$[^$]+\$/g) || []).slice(0, 3);
+}"""
+
+
+def settle(page):
+    page.wait_for_load_state("networkidle")
+    page.evaluate("() => document.fonts.ready.then(() => true)")
+
+
+# Layout does not depend on the scheme nor contrast on the width: each page is
+# loaded at both widths, and each of them is looked at closely in one scheme.
+SCHEME = {"phone": "light", "desktop": "dark"}
+OTHER = {"light": "dark", "dark": "light"}
+
+
+def visit(path, viewport, site, open_page, browser_checks) -> None:
+    """Open one page and fail with all that is wrong on it."""
+    size, scheme = VIEWPORTS[viewport], SCHEME[viewport]
+    # Without scripts the portal stays where it is and can be looked at.
+    page = open_page(color_scheme=scheme, viewport=size, java_script_enabled=path != "")
+    watch = Watch(page, site[1], expect_404=path == "no-such-page/")
+    page.goto(site[1] + path)
+    page.wait_for_load_state("networkidle")
+    if path:
+        settle(page)
+        look_at(page, size["width"], watch)
+        browser_checks.add(4)
+    page.emulate_media(color_scheme=OTHER[scheme])
+    browser_checks.add(4)  # console, failed requests, off-site requests, CSP
+    assert not watch.problems, "\n".join(watch.problems)
+
+
+def look_at(page, width: int, watch: Watch) -> None:
+    """Width, tables, formulas and accessibility of the page as it stands."""
+    page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+    if page.evaluate("document.documentElement.scrollWidth") > width:
+        watch.problems.append(f"scrolls sideways: {page.evaluate(WIDE)}")
+    for table in page.evaluate(SIDEWAYS_TABLES):
+        watch.problems.append(f"table scrolls sideways: {table!r}")
+    for formula in page.evaluate(RAW_FORMULAS):
+        watch.problems.append(f"formula not rendered: {formula!r}")
+    watch.problems += axe_violations(page)
+
+
+def axe_violations(page) -> list[str]:
+    outside = [FORMULAS] if page.url.endswith(PAGE_WITH_CODE) else [FORMULAS, CODE]
+    found = (
+        Axe().run(page, {"exclude": outside}, ONLY_VIOLATIONS).response["violations"]
+    )
+    return [
+        f"axe {v['impact']} {v['id']}: {node['target']} {node['html'][:100]}"
+        for v in found
+        if v["impact"] in SERIOUS
+        for node in v["nodes"][:3]
+    ]
