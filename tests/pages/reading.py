@@ -13,6 +13,9 @@ import yaml
 from scripts.site import source
 from scripts.site.source import ROOT
 
+# Pages that the build writes from data.
+LISTS = {f"reference/{name}.md" for name in ("rejected", "glossary", "bibliography")}
+
 
 @dataclass(frozen=True)
 class Page:
@@ -25,9 +28,10 @@ class Page:
 
     @property
     def topical(self) -> bool:
-        """A page that teaches one subject, neither an index nor a lab."""
+        """A page that teaches one subject: no index, lab or list."""
         folder, _, name = self.path.rpartition("/")
-        return folder not in ("", "labs") and name != "index.md"
+        is_list = self.path in LISTS or folder == "claims"
+        return folder not in ("", "labs") and name != "index.md" and not is_list
 
 
 def read(lang: str) -> dict[str, Page]:

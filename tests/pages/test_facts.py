@@ -7,12 +7,12 @@ from string import Formatter
 import pytest
 
 from scripts.measure import digest, look, records
-from scripts.site import citations, facts, render
+from scripts.site import citations, claims, diagram, facts, lists, render
 from scripts.site.source import ROOT, without_fences
 from tests.pages import test_numbers, test_terms, test_typography
 
 NAME = re.compile(r"\[\[(.*?)\]\]")
-PARTS = re.compile(r" (facts\.(\w+)\.(\w+)|figures\.(\w+)|cite\.(\w+)) ")
+PARTS = re.compile(r" (facts\.\w+\.\w+|(?:figures|diagrams|lists|claims|cite)\.\w+) ")
 EXPERIMENTS = records.experiments()
 RECORDS = sorted(p for p in records.RECORDS.rglob("*") if p.is_file())
 LANGUAGES = ("zh", "en")
@@ -30,7 +30,7 @@ def violations(text: str, known: dict[str, set[str]]) -> list[str]:
                 kind := parts[1].partition(".")[0]
             ]:
                 found.append(f"{number}: {kind} {name!r} is unknown")
-            elif kind == "figures" and line.strip() != match[0]:
+            elif kind in ("figures", "diagrams") and line.strip() != match[0]:
                 found.append(f"{number}: {match[0]} is not alone on its line")
     return found
 
@@ -41,6 +41,9 @@ def known() -> dict[str, set[str]]:
     return {
         "facts": {f"{name}.{fact}" for name in of_facts for fact in of_facts[name]},
         "figures": {name for name in EXPERIMENTS if records.find(name)},
+        "diagrams": set(diagram.names()),
+        "lists": set(lists.NAMES),
+        "claims": set(claims.names()),
         "cite": set(citations.references()),
     }
 
@@ -130,11 +133,16 @@ def test_no_figure_without_its_record(obeyed):
         for path in RECORDS
         for lang in LANGUAGES
     }
-    drawn = set(look.FIGURES.glob("*/*.svg"))
+    drawn = set(look.FIGURES.glob("*/*.svg")) - set(diagram.FIGURES.glob("*.svg"))
     obeyed(f"{p.relative_to(ROOT)} has no record" for p in sorted(drawn - wanted))
 
 
-KNOWN = {"facts": {"speed.ratio"}, "figures": {"speed"}, "cite": {"who2020what"}}
+KNOWN = {
+    "cite": {"who2020what"},
+    "diagrams": {"axes"},
+    "facts": {"speed.ratio"},
+    "figures": {"speed"},
+}
 GOOD = "[[ facts.speed.ratio ]] times [[ cite.who2020what ]]\n\n[[ figures.speed ]]\n"
 
 
@@ -153,6 +161,7 @@ def test_good():
         (" facts.speed.ratio ", "facts.speed.ratio", "1: [[facts.speed.ratio]] is no"),
         ("who2020what", "who2020why", "1: cite 'who2020why' is unknown"),
         ("figures.speed", "figures.sped", "3: figures 'sped' is unknown"),
+        ("figures.speed", "diagrams.axe", "3: diagrams 'axe' is unknown"),
         ("[[ figures", "See [[ figures", "3: [[ figures.speed ]] is not alone"),
         ("times", "[[1, 2]]", "1: [[1, 2]] is no fact"),
     ],

@@ -1,0 +1,57 @@
+"""The pages made from docs/data: glossary, bibliography, rejected variants."""
+
+import pytest
+
+from scripts.site import citations, lists
+from scripts.site.source import LANGUAGES, SourceError, headings
+from tests.pages import test_numbers, test_terms, test_typography
+from tests.pages.reading import EN, ZH
+
+GLOSSARY = lists._read(lists.DATA / "glossary.yml")
+PAGES = {"zh": ZH, "en": EN}
+
+
+@pytest.mark.parametrize("name", GLOSSARY)
+def test_definition(name, obeyed):
+    entry = GLOSSARY[name]
+    assert set(entry) == {*LANGUAGES, "page"}
+    found = test_numbers.violations(entry["en"]) + test_numbers.violations(entry["zh"])
+    found += test_typography.violations(entry["zh"])
+    found += test_terms.refused(entry["zh"], test_terms.TERMS)
+    obeyed(f"glossary.yml: {name}: {v.partition(': ')[2]}" for v in found)
+
+
+@pytest.mark.parametrize("lang", LANGUAGES)
+def test_glossary_leads_to_its_pages(lang, obeyed):
+    found = []
+    for name, entry in GLOSSARY.items():
+        path, _, anchor = entry["page"].partition("#")
+        ids = {heading.id for heading in headings(PAGES[lang][path].text)}
+        if anchor and anchor not in ids:
+            found.append(f"glossary.yml: {name}: {path} has no #{anchor}")
+    obeyed(found)
+
+
+@pytest.mark.parametrize("lang", LANGUAGES)
+def test_bibliography_is_complete(lang):
+    text = lists.make("bibliography", lang)
+    for key in citations.references():
+        assert text.count(f'id="ref-{key}"') == 1, key
+
+
+def test_glossary_has_one_line_a_term():
+    for lang in LANGUAGES:
+        assert lists.make("glossary", lang).count("\n- ") == len(GLOSSARY) - 1
+
+
+def test_unknown_list_is_named():
+    with pytest.raises(SourceError, match="known: bibliography"):
+        lists.make("index", "en")
+
+
+def test_damaged_data_is_one_line(tmp_path, monkeypatch):
+    monkeypatch.setattr(lists, "ROOT", tmp_path)
+    (tmp_path / "a.yml").write_text("a: [", encoding="utf-8")
+    with pytest.raises(SourceError, match=r"^a\.yml: ") as caught:
+        lists._read(tmp_path / "a.yml")
+    assert "\n" not in str(caught.value)
