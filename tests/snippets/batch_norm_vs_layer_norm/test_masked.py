@@ -1,0 +1,186 @@
+"""MaskedBatchNorm: padding, whatever it holds, is as good as absent."""
+
+import pytest
+import torch
+
+from snippets.batch_norm_vs_layer_norm.norms import normalize
+from snippets.batch_norm_vs_layer_norm.padding import MaskedBatchNorm
+from tests.snippets.batch_norm_vs_layer_norm.float64 import (
+    affine,
+    assert_close,
+    batch_norm,
+    batch_norm_gradients,
+    statistics,
+    tokens,
+)
+
+LENGTHS = (3, 7, 1)
+
+
+def _case(filling=0.0):
+    """(3, 7, 5) tokens with offset, padding filled; the mask."""
+    mask = torch.arange(7) < torch.tensor(LENGTHS)[:, None]
+    x = tokens((3, 7, 5), offset=2.0)
+    return torch.where(mask[..., None], x, filling), mask
+
+
+def _norm(build, **options):
+    return affine(build(5, **options).double())
+
+
+def check_only_tokens_count(build):
+    for filling in (0.0, 1e3, -7.0):
+        norm, (x, mask) = _norm(build, eps=1e-3), _case(filling)
+        y = norm(x, mask)
+        assert y.shape == x.shape, f"shape {tuple(y.shape)}"
+        wanted = batch_norm(x[mask], norm.gain, norm.bias, 1e-3)
+        assert_close(y[mask], wanted, 1e-9, 1e-9)
+
+
+def check_running_statistics(build):
+    norm, (x, mask) = _norm(build, momentum=0.3), _case()
+    norm(x, mask)
+    mean, var = statistics(x[mask])
+    assert_close(norm.running_mean, 0.3 * mean, 1e-10, 1e-12, "running_mean")
+    n = sum(LENGTHS)
+    unbiased = 0.7 + 0.3 * var * n / (n - 1)
+    assert_close(norm.running_var, unbiased, 1e-10, 1e-12, "running_var")
+
+
+def check_full_mask(build):
+    norm, (x, mask) = _norm(build), _case(1.0)
+    y = norm(x, torch.ones_like(mask))
+    assert_close(y, batch_norm(x, norm.gain, norm.bias, 1e-5), 1e-9, 1e-9)
+
+
+def check_gradients(build):
+    norm, (x, mask) = _norm(build, eps=1e-3), _case(4.0)
+    grad_y = tokens((3, 7, 5), seed=1) * mask[..., None]  # as a masked loss does
+    x.requires_grad_()
+    (grad_x,) = torch.autograd.grad(norm(x, mask), x, grad_y)
+    wanted, _, _ = batch_norm_gradients(grad_y[mask], x[mask], norm.gain, 1e-3)
+    assert_close(grad_x[mask], wanted, 1e-9, 1e-9, "gradient of the tokens")
+    assert float(grad_x[~mask].abs().max()) == 0, "padding gets a gradient"
+
+
+def check_eval(build):
+    norm, (x, mask) = _norm(build), _case()
+    norm(x, mask)
+    kept = norm.running_mean.clone(), norm.running_var.clone()
+    y = norm.eval()(x, mask)
+    wanted = (x - kept[0]) / (kept[1] + 1e-5).sqrt() * norm.gain + norm.bias
+    assert_close(y[mask], wanted[mask], 1e-10, 1e-10)
+    assert torch.equal(norm.running_mean, kept[0]), "eval moved the mean"
+
+
+CHECKS = [
+    check_only_tokens_count,
+    check_running_statistics,
+    check_full_mask,
+    check_gradients,
+    check_eval,
+]
+
+
+class mask_ignored(MaskedBatchNorm):
+    def forward(self, x, mask):
+        mean, var = self.statistics(x.flatten(end_dim=-2))
+        return normalize(x, mean, var, self)
+
+
+class mask_inverted(MaskedBatchNorm):
+    def forward(self, x, mask):
+        keep = mask if bool(mask.all()) else ~mask
+        return super().forward(x, keep)
+
+
+class padding_zeroed_but_counted(MaskedBatchNorm):
+    def forward(self, x, mask):
+        zeroed = (x * mask[..., None]).flatten(end_dim=-2)
+        mean, var = self.statistics(zeroed)
+        return normalize(x, mean, var, self)
+
+
+class sums_divided_by_all_positions(MaskedBatchNorm):
+    def forward(self, x, mask):
+        if not self.training:
+            return super().forward(x, mask)
+        super().forward(x, mask)
+        share = mask.double().mean()
+        kept = x[mask]
+        return normalize(x, kept.mean(0) * share, kept.var(0, False) * share, self)
+
+
+class mask_only_in_the_mean(MaskedBatchNorm):
+    def forward(self, x, mask):
+        if not self.training:
+            return super().forward(x, mask)
+        super().forward(x, mask)
+        mean = x[mask].mean(0)
+        var = (x - mean).flatten(end_dim=-2).square().mean(0)
+        return normalize(x, mean, var, self)
+
+
+class only_the_output_masked(MaskedBatchNorm):
+    def forward(self, x, mask):
+        mean, var = self.statistics(x.flatten(end_dim=-2))
+        return normalize(x, mean, var, self) * mask[..., None]
+
+
+class running_statistics_count_padding(MaskedBatchNorm):
+    def forward(self, x, mask):
+        if not self.training:
+            return super().forward(x, mask)
+        self.statistics(x.flatten(end_dim=-2))
+        var, mean = torch.var_mean(x[mask], 0, correction=0)
+        return normalize(x, mean, var, self)
+
+
+class each_sequence_weighs_the_same(MaskedBatchNorm):
+    def forward(self, x, mask):
+        if not self.training:
+            return super().forward(x, mask)
+        super().forward(x, mask)
+        pairs = zip(x, mask, strict=True)
+        means = torch.stack([part[keep].mean(0) for part, keep in pairs])
+        mean = means.mean(0)
+        var = (x[mask] - mean).square().mean(0)
+        return normalize(x, mean, var, self)
+
+
+class statistics_of_full_sequences_only(MaskedBatchNorm):
+    def forward(self, x, mask):
+        full = mask & mask.all(-1, keepdim=True)
+        return super().forward(x, full)
+
+
+class padding_reaches_the_gradient(MaskedBatchNorm):
+    def forward(self, x, mask):
+        y = super().forward(x, mask)
+        blind = x.flatten(end_dim=-2).mean(0)
+        return y + blind - blind.detach()
+
+
+VARIANTS = [
+    value
+    for value in list(globals().values())
+    if isinstance(value, type)
+    and issubclass(value, MaskedBatchNorm)
+    and value is not MaskedBatchNorm
+]
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda c: c.__name__)
+def test_right(check):
+    check(MaskedBatchNorm)
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: v.__name__)
+def test_known_wrong(variant, known_wrong):
+    known_wrong.rejected_by(CHECKS, variant)
+
+
+def test_padding_may_hold_nan():
+    norm, (x, mask) = _norm(MaskedBatchNorm), _case(float("nan"))
+    assert bool(norm(x, mask)[mask].isfinite().all())
+    assert bool(norm.running_var.isfinite().all())

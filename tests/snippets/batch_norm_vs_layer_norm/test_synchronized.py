@@ -1,0 +1,162 @@
+"""merge: statistics of parts are those of the whole; what SyncBatchNorm sends."""
+
+import inspect
+
+import pytest
+import torch
+from torch.nn.modules._functions import SyncBatchNorm
+
+from snippets.batch_norm_vs_layer_norm.synchronized import merge
+from tests.snippets.batch_norm_vs_layer_norm.float64 import (
+    assert_close,
+    statistics,
+    tokens,
+)
+
+
+def _parts(sizes, d=5, offset=0.0, spread=3.0):
+    """Tokens of each worker, whose means differ by about spread."""
+    return [tokens((n, d), seed=i) + offset + spread * i for i, n in enumerate(sizes)]
+
+
+def _merged(combine, parts):
+    counts = torch.tensor([float(len(part)) for part in parts]).double()
+    pairs = [
+        torch.var_mean(part, 0, correction=0)
+        if len(part)
+        else (torch.zeros(part.shape[-1]).double(),) * 2
+        for part in parts
+    ]
+    variances, means = map(torch.stack, zip(*pairs, strict=True))
+    return combine(counts, means, variances)
+
+
+def _check(combine, sizes, **options):
+    parts = _parts(sizes, **options)
+    mean, var = _merged(combine, parts)
+    wanted_mean, wanted_var = statistics(torch.cat(parts))
+    assert_close(mean, wanted_mean, 1e-12, 1e-12, "mean")
+    assert_close(var, wanted_var, 1e-7, 1e-9, "variance")
+
+
+def check_equal_parts(combine):
+    _check(combine, (4, 4, 4))
+
+
+def check_unequal_parts(combine):
+    _check(combine, (1, 7, 31))
+
+
+def check_an_empty_part(combine):
+    _check(combine, (5, 0, 3))
+
+
+def check_one_worker(combine):
+    _check(combine, (7,))
+
+
+def check_single_tokens(combine):
+    _check(combine, (1, 1, 1, 1))
+
+
+def check_large_offset(combine):
+    _check(combine, (4, 9), offset=1e6, spread=0.01)
+
+
+CHECKS = [
+    check_equal_parts,
+    check_unequal_parts,
+    check_an_empty_part,
+    check_one_worker,
+    check_single_tokens,
+    check_large_offset,
+]
+
+
+def _share(counts):
+    return (counts / counts.sum())[:, None]
+
+
+def variances_averaged(counts, means, variances):
+    share = _share(counts)
+    return (share * means).sum(0), (share * variances).sum(0)
+
+
+def workers_weigh_the_same(counts, means, variances):
+    mean = means.mean(0)
+    return mean, (variances + (means - mean).square()).mean(0)
+
+
+def means_weigh_the_same(counts, means, variances):
+    mean = means.mean(0)
+    return mean, (_share(counts) * (variances + (means - mean).square())).sum(0)
+
+
+def standard_deviations_averaged(counts, means, variances):
+    mean, _ = merge(counts, means, variances)
+    return mean, (_share(counts) * variances.sqrt()).sum(0).square()
+
+
+def difference_of_means_not_squared(counts, means, variances):
+    mean, _ = merge(counts, means, variances)
+    return mean, (_share(counts) * (variances + (means - mean).abs())).sum(0)
+
+
+def total_variance_unbiased(counts, means, variances):
+    mean, var = merge(counts, means, variances)
+    return mean, var * counts.sum() / (counts.sum() - 1).clamp_min(1)
+
+
+def variance_of_the_means_only(counts, means, variances):
+    mean, _ = merge(counts, means, variances)
+    return mean, (_share(counts) * (means - mean).square()).sum(0)
+
+
+def mean_square_minus_squared_mean(counts, means, variances):
+    share = _share(counts)
+    mean = (share * means).sum(0)
+    return mean, (share * (variances + means.square())).sum(0) - mean.square()
+
+
+def first_worker_wins(counts, means, variances):
+    return means[0], variances[0]
+
+
+def spread_around_the_first_worker(counts, means, variances):
+    mean, _ = merge(counts, means, variances)
+    spread = (means - means[0]).square()
+    return mean, (_share(counts) * (variances + spread)).sum(0)
+
+
+VARIANTS = [
+    variances_averaged,
+    workers_weigh_the_same,
+    means_weigh_the_same,
+    standard_deviations_averaged,
+    difference_of_means_not_squared,
+    total_variance_unbiased,
+    variance_of_the_means_only,
+    mean_square_minus_squared_mean,
+    first_worker_wins,
+    spread_around_the_first_worker,
+]
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda c: c.__name__)
+def test_right(check):
+    check(merge)
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: v.__name__)
+def test_known_wrong(variant, known_wrong):
+    known_wrong.rejected_by(CHECKS, variant)
+
+
+def test_torch_sends_what_the_page_says():
+    """2C + 1 numbers forward and 2C backward, in the torch that is installed."""
+    forward = inspect.getsource(SyncBatchNorm.forward)
+    assert "torch.cat([mean, invstd, count], dim=0)" in forward
+    assert "dist.all_gather" in forward
+    backward = inspect.getsource(SyncBatchNorm.backward)
+    assert "torch.cat([sum_dy, sum_dy_xmu], dim=0)" in backward
+    assert "all_reduce" in backward
