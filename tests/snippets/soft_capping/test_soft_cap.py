@@ -1,0 +1,278 @@
+"""The soft cap and its gradient, against exponentials in float64."""
+
+import math
+
+import pytest
+import torch
+
+from snippets.soft_capping.reference import soft_cap, soft_cap_backward
+
+SHAPES = ((), (1,), (7,), (3, 31), (2, 1, 5), (2, 3, 4, 7))
+DTYPES = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
+
+
+def logits(shape, scale=1.0, dtype=torch.float64, seed=0):
+    generator = torch.Generator().manual_seed(seed + len(shape))
+    z = scale * torch.randn(shape, generator=generator, dtype=torch.float64)
+    return z.to(dtype)
+
+
+def reference(z, cap):
+    """cap (e^2x - 1) / (e^2x + 1), written so that nothing overflows."""
+    z = z.detach().double()
+    below = torch.expm1(-2 * z.abs() / cap)  # e^-2x - 1
+    return -cap * torch.sign(z) * below / (2 + below)
+
+
+def slope(z, cap):
+    e = torch.exp(-2 * z.detach().double().abs() / cap)
+    return 4 * e / (1 + e) ** 2
+
+
+def close(actual, expected, rtol, atol=0.0, what="value"):
+    assert actual.shape == expected.shape, f"{what}: {actual.shape}"
+    gap = (actual.detach().double() - expected.detach().double()).abs()
+    good = gap <= atol + rtol * expected.detach().double().abs()
+    assert bool(good.all()), f"{what}: off by up to {gap.max():.3g}"
+
+
+def check_values(function):
+    for shape in SHAPES:
+        for cap in (0.5, 15.0, 50.0):
+            for scale in (1e-6, 1.0, 30.0, 1e4):
+                z = logits(shape, scale)
+                before = z.clone()
+                close(function(z, cap), reference(z, cap), 1e-12)
+                assert torch.equal(z, before), "z was modified"
+
+
+def check_gradients(function):
+    for shape in SHAPES:
+        for cap in (0.5, 15.0, 50.0):
+            z = logits(shape, 40.0).requires_grad_()
+            grad_y = logits(shape, seed=1)
+            (ours,) = torch.autograd.grad(
+                function(z, cap), z, grad_y, materialize_grads=True, allow_unused=True
+            )
+            expected = grad_y * slope(z, cap)
+            close(ours, expected, 1e-6, 1e-13, "gradient")
+
+
+def check_low_precision(function):
+    for dtype in DTYPES:
+        unit = torch.finfo(dtype).eps
+        for cap in (15.0, 50.0):
+            for scale in (1e-3, 20.0, 300.0):
+                z = logits((5, 64), scale, dtype)
+                y = function(z, cap)
+                assert y.dtype == dtype
+                loose = 4 * unit if dtype.itemsize > 2 else 0.505 * unit
+                close(y, reference(z, cap), loose, 1e-7)
+
+
+def check_extremes(function):
+    z = torch.tensor([math.inf, -math.inf, 0.0, 1e30])
+    assert function(z, 30.0).tolist() == [30.0, -30.0, 0.0, 30.0]
+
+
+CHECKS = [check_values, check_gradients, check_low_precision, check_extremes]
+
+
+def clamp(z, cap):
+    return z.clamp(-cap, cap)
+
+
+def cap_forgotten(z, cap):
+    return z * 1.0
+
+
+def tanh_of_the_logit_itself(z, cap):
+    return cap * torch.tanh(z)
+
+
+def cap_not_multiplied_back(z, cap):
+    return torch.tanh(z / cap)
+
+
+def multiplied_inside(z, cap):
+    return cap * torch.tanh(z * cap)
+
+
+def softsign_for_tanh(z, cap):
+    return z / (1 + z.abs() / cap)
+
+
+def only_from_above(z, cap):
+    return torch.where(z > 0, cap * torch.tanh(z / cap), z)
+
+
+def sigmoid_for_tanh(z, cap):
+    return cap * (2 * torch.sigmoid(z / cap) - 1)
+
+
+def sign_lost(z, cap):
+    return cap * torch.tanh(z.abs() / cap)
+
+
+def slope_of_one(z, cap):
+    """Straight through: the forward pass caps, the backward pass does not."""
+    return z + (cap * torch.tanh(z / cap) - z).detach()
+
+
+def detached(z, cap):
+    return (cap * torch.tanh(z / cap)).detach() + 0 * z
+
+
+def in_the_dtype_of_z(z, cap):
+    return cap * torch.tanh(z / cap)
+
+
+def always_float32(z, cap):
+    return cap * torch.tanh(z.float() / cap)
+
+
+def in_place(z, cap):
+    return z.detach().div_(cap).tanh_().mul_(cap) + 0 * z
+
+
+def capped_twice(z, cap):
+    return cap * torch.tanh(torch.tanh(z / cap))
+
+
+VARIANTS = [
+    clamp,
+    cap_forgotten,
+    tanh_of_the_logit_itself,
+    cap_not_multiplied_back,
+    multiplied_inside,
+    softsign_for_tanh,
+    only_from_above,
+    sigmoid_for_tanh,
+    sign_lost,
+    slope_of_one,
+    detached,
+    in_the_dtype_of_z,
+    always_float32,
+    in_place,
+    capped_twice,
+]
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda f: f.__name__)
+def test_right(check):
+    check(soft_cap)
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: v.__name__)
+def test_known_wrong(variant, known_wrong):
+    known_wrong.rejected_by(CHECKS, variant)
+
+
+# Backward --------------------------------------------------------------------
+
+
+def check_backward_values(backward):
+    for shape in SHAPES:
+        for cap in (0.5, 15.0, 50.0):
+            for scale in (1e-3, 40.0, 200.0):
+                z, grad_y = logits(shape, scale), logits(shape, seed=1)
+                copies = z.clone(), grad_y.clone()
+                expected = grad_y * slope(z, cap)
+                close(backward(grad_y, z, cap), expected, 1e-8, 1e-290)
+                assert torch.equal(z, copies[0])
+                assert torch.equal(grad_y, copies[1])
+
+
+def check_backward_dtypes(backward):
+    for dtype in DTYPES[1:]:
+        z, grad_y = (logits((3, 32), s, dtype) for s in (100.0, 1.0))
+        grad = backward(grad_y, z, 50.0)
+        assert grad.dtype == dtype
+        floor = 2 * torch.finfo(dtype).smallest_normal
+        expected = grad_y.double() * slope(z, 50.0)
+        close(grad, expected, max(torch.finfo(dtype).eps, 3e-5), floor)
+
+
+def check_backward_far_out(backward):
+    """Far above the cap: tiny, but neither zero nor NaN."""
+    z = torch.tensor([900.0, 1e6, math.inf])
+    grad = backward(torch.ones(3), z, 50.0)
+    assert 0 < float(grad[0]) < 1e-14
+    assert grad[1:].tolist() == [0.0, 0.0]
+
+
+BACKWARD = [check_backward_values, check_backward_dtypes, check_backward_far_out]
+
+
+def tanh_not_squared(grad_y, z, cap):
+    return grad_y * (1 - torch.tanh(z / cap))
+
+
+def divided_by_the_cap(grad_y, z, cap):
+    return grad_y * (1 - torch.tanh(z / cap) ** 2) / cap
+
+
+def multiplied_by_the_cap(grad_y, z, cap):
+    return grad_y * (1 - torch.tanh(z / cap) ** 2) * cap
+
+
+def gradient_of_the_clamp(grad_y, z, cap):
+    return grad_y * (z.abs() <= cap)
+
+
+def grad_y_forgotten(grad_y, z, cap):
+    return 1 / torch.cosh(z / cap) ** 2
+
+
+def gradient_of_an_uncapped_logit(grad_y, z, cap):
+    return grad_y.clone()
+
+
+def cancels_in_low_precision(grad_y, z, cap):
+    return grad_y * (1 - torch.tanh(z / cap) ** 2)
+
+
+def from_the_capped_value(grad_y, z, cap):
+    """Takes z for the output y, as 1 - (y / cap)^2 would."""
+    return grad_y * (1 - (z / cap) ** 2)
+
+
+BACKWARD_VARIANTS = [
+    tanh_not_squared,
+    divided_by_the_cap,
+    multiplied_by_the_cap,
+    gradient_of_the_clamp,
+    grad_y_forgotten,
+    gradient_of_an_uncapped_logit,
+    cancels_in_low_precision,
+    from_the_capped_value,
+]
+
+
+@pytest.mark.parametrize("check", BACKWARD, ids=lambda f: f.__name__)
+def test_right_backward(check):
+    check(soft_cap_backward)
+
+
+@pytest.mark.parametrize("variant", BACKWARD_VARIANTS, ids=lambda v: v.__name__)
+def test_known_wrong_backward(variant, known_wrong):
+    known_wrong.rejected_by(BACKWARD, variant)
+
+
+def test_backward_equals_autograd():
+    for dtype in (torch.float64, torch.float32):
+        z = logits((4, 9), 60.0, dtype).requires_grad_()
+        grad_y = logits((4, 9), 1.0, dtype, seed=1)
+        (expected,) = torch.autograd.grad(soft_cap(z, 50.0), z, grad_y)
+        ours = soft_cap_backward(grad_y, z.detach(), 50.0)
+        close(ours, expected, 0.0, 8 * torch.finfo(dtype).eps)
+
+
+def test_order_is_kept_and_margins_shrink():
+    z = torch.linspace(-200, 200, 801, dtype=torch.float64)
+    y = soft_cap(z, 50.0)
+    steps = y.diff()
+    assert bool((steps > 0).all())
+    assert bool((steps <= 0.5).all())
+    assert float(soft_cap(torch.tensor(30.0), 30.0)) == pytest.approx(22.85, abs=5e-3)
+    assert float(slope(torch.tensor(30.0), 30.0)) == pytest.approx(0.42, abs=5e-3)
