@@ -1,0 +1,393 @@
+import torch
+from torch import nn
+from torch.nn import functional as F
+from transformers import CONFIG_MAPPING
+from transformers.models.gemma3.modeling_gemma3 import Gemma3DecoderLayer
+from transformers.models.glm4.modeling_glm4 import Glm4DecoderLayer
+from transformers.models.gpt2.modeling_gpt2 import GPT2Block
+from transformers.models.llama.modeling_llama import LlamaDecoderLayer
+from transformers.models.minimax.modeling_minimax import MiniMaxDecoderLayer
+from transformers.models.qwen3_next.modeling_qwen3_next import Qwen3NextRMSNorm
+
+from snippets.deepnorm.block import Attention, DeepNorm, initialize
+from snippets.deepnorm.coefficients import coefficients
+from snippets.deepnorm.stacks import stack as deepnorm_stack
+from snippets.normalized_transformer.sphere import slerp, step_towards, unit
+from snippets.normformer.block import Attention as NormFormerAttention
+from snippets.normformer.block import Block
+from snippets.normformer.stack import Stack, fc2_gradients
+from snippets.normformer.stack import initialize as initialize_normformer
+from snippets.rms_norm.reference import RMSNorm, rms_norm
+from snippets.sandwich_norm.blocks import SandwichNorm
+from snippets.sandwich_norm.pb_relax import relaxed_softmax
+from snippets.sandwich_norm.stacks import PreNorm
+from snippets.sandwich_norm.stacks import stack as sandwich_stack
+from snippets.without_normalization.reference import DynamicTanh
+from snippets.without_normalization.stack import stack as norm_free_stack
+from snippets.zero_centred_and_mixed.mixed import hybrid_norm
+from snippets.zero_centred_and_mixed.zero_centred import ZeroCentredRMSNorm
+
+
+def small(model_type: str, **options):
+    """A tiny configuration of one of the models in transformers."""
+    sizes = {"hidden_size": 32, "intermediate_size": 48, "head_dim": 16}
+    sizes |= {"num_attention_heads": 4, "num_key_value_heads": 2}
+    sizes |= {"num_hidden_layers": 2, "vocab_size": 64}
+    return CONFIG_MAPPING[model_type](**sizes | options)
+
+
+def test_deepnorm_multiplies_the_branch_by_alpha():
+    torch.manual_seed(0)
+    alpha = coefficients(decoder_layers=100)["decoder"].alpha
+    x, update = torch.randn(2, 64, 4096)
+    right = DeepNorm(lambda _: update, 4096, alpha)(x)
+    wrong = F.layer_norm(x + alpha * update, (4096,))
+    assert F.cosine_similarity(right, x, dim=-1).mean() > 0.95
+    assert F.cosine_similarity(wrong, x, dim=-1).mean() < 0.3
+
+
+def test_one_pair_of_constants_serves_every_deepnorm_model():
+    alone = coefficients(decoder_layers=12)["decoder"]
+    assert torch.allclose(torch.tensor(alone), torch.tensor([2.21, 0.319]), 1e-2)
+    both = coefficients(encoder_layers=12, decoder_layers=12)
+    assert both["encoder"] != both["decoder"] != alone
+    assert both["decoder"].alpha == (3 * 12) ** 0.25
+
+
+def test_n_in_deepnorm_counts_sublayers():
+    alpha, beta = coefficients(decoder_layers=50)["decoder"]
+    per_sublayer = 2 * beta**2 / alpha**2  # what one step changes
+    assert abs(100 * per_sublayer - 1) < 1e-12  # 50 layers, 100 sublayers
+    alpha, beta = coefficients(decoder_layers=100)["decoder"]  # the slip
+    assert abs(100 * 2 * beta**2 / alpha**2 - 0.5) < 1e-12
+
+
+def test_beta_shrinks_queries_and_keys_too():
+    torch.manual_seed(0)
+    attention, x = Attention(64, heads=4), torch.randn(1, 8, 64)
+    initialize(attention, beta=0.1)
+    sizes = {n: p.std().item() for n, p in attention.named_parameters()}
+    assert sizes["value.weight"] < 0.15 * sizes["query.weight"]
+    before = attention(x).norm()
+    attention.value.weight.data *= 10
+    assert torch.isclose(attention(x).norm(), 10 * before)
+    attention.query.weight.data *= 10  # moves attention, not its size
+    assert attention(x).norm() < 30 * before
+
+
+def test_deepnorm_keeps_the_update_independent_of_depth():
+    change = {}
+    for layers in (6, 24):
+        for rule in (torch.clone, torch.sign):  # SGD, first step of Adam
+            torch.manual_seed(0)
+            blocks = deepnorm_stack("DeepNorm", layers, d=32)
+            x, target = torch.randn(2, 2, 8, 32, dtype=torch.float64)
+            y = blocks(x)
+            (y * target).sum(dim=-1).mean().backward()
+            with torch.no_grad():
+                for name, weight in blocks.named_parameters():
+                    if name.split(".")[-2] in ("value", "output", "up", "down"):
+                        weight -= 1e-6 * rule(weight.grad)
+                change[rule, layers] = (blocks(x) - y).norm()
+    sgd, signs = (change[f, 24] / change[f, 6] for f in (torch.clone, torch.sign))
+    assert 0.5 < sgd < 1.5
+    assert signs > 1.5  # four times the layers: about twice the change
+
+
+def test_deepnorm_reaches_a_thousand_layers():
+    ratio = {}
+    for placement in ("Post-Norm", "DeepNorm"):
+        torch.manual_seed(0)
+        blocks = deepnorm_stack(placement, layers=150, d=16)
+        x, target = torch.randn(2, 1, 8, 16, dtype=torch.float64)
+        (blocks(x) * target).sum().backward()
+        first, last = (blocks[i].branch.down.weight.grad for i in (1, -1))
+        ratio[placement] = first.norm() / last.norm()
+    assert 0.5 < ratio["DeepNorm"] < 2
+    assert ratio["Post-Norm"] < 0.1
+
+
+def test_glm_130b_uses_deepnorm_as_published():
+    layers = 70
+    paper = coefficients(decoder_layers=layers)["decoder"]
+    glm = (2 * layers) ** 0.5, (2 * layers) ** -0.5
+    budget = [4 * layers * b**2 / a**2 for a, b in (paper, glm)]
+    assert abs(budget[0] - 1) < 1e-12
+    assert budget[1] < 0.02
+    assert glm[0] > 3 * paper.alpha
+
+
+def test_no_large_language_model_uses_deepnorm():
+    alpha = coefficients(decoder_layers=80)["decoder"].alpha
+    assert f"{alpha:.4f}" == "3.5566"  # in MiniMax-Text-01's config.json
+    factors = {"full_attn_alpha_factor": alpha, "mlp_alpha_factor": alpha}
+    layers = {"layer_types": ["full_attention"] * 2, "num_local_experts": 2}
+    layer = MiniMaxDecoderLayer(small("minimax", **layers, **factors), 0)
+    for branch in (layer.self_attn, layer.mlp):
+        for weight in branch.parameters():
+            nn.init.zeros_(weight)  # what is left is the stream
+    x, angle = torch.arange(160.0).view(1, 5, 32), torch.zeros(1, 5, 16)
+    y = layer(x, position_embeddings=(angle.cos(), angle.sin()))
+    assert torch.allclose(y, alpha * rms_norm(x), atol=1e-3)
+
+
+def test_minimax_text_01_is_pre_norm():
+    torch.manual_seed(0)
+    layers = ["full_attention"] * 2
+    config = small("minimax", layer_types=layers, num_local_experts=2)
+    layer = MiniMaxDecoderLayer(config, 0)
+    for weight in layer.self_attn.parameters():
+        nn.init.zeros_(weight)
+    for weight in layer.mlp.parameters():
+        nn.init.zeros_(weight)  # no branch writes anything
+    x, angle = 9 * torch.randn(1, 5, 32), torch.zeros(1, 5, 16)
+    y = layer(x, position_embeddings=(angle.cos(), angle.sin()))
+    assert torch.allclose(y, rms_norm(x), atol=1e-4)  # Pre-Norm: y = x
+    assert not torch.allclose(y, x, atol=1)
+
+
+def test_sandwich_norm_is_a_niche():
+    torch.manual_seed(0)
+    x, angle = torch.randn(1, 5, 32), torch.zeros(1, 5, 16)
+    changes = {}
+    for name, kind in (
+        ("gemma3_text", Gemma3DecoderLayer),
+        ("glm4", Glm4DecoderLayer),
+        ("llama", LlamaDecoderLayer),
+    ):
+        layer = kind(small(name, pad_token_id=0), 0).eval()
+        where = {"position_embeddings": (angle.cos(), angle.sin())}
+        before = layer(x, **where)
+        layer.mlp.down_proj.weight.data *= 10
+        changes[name] = (layer(x, **where) - before).abs().max()
+    assert changes["gemma3_text"] < 1e-2 and changes["glm4"] < 1e-2
+    assert changes["llama"] > 1  # no norm at the exit
+
+
+def test_sandwich_norm_keeps_the_stream_at_one_size():
+    torch.manual_seed(0)
+    blocks = sandwich_stack(SandwichNorm, layers=32)
+    x = rms_norm(torch.randn(2, 16, 64, dtype=torch.float64))
+    for block in blocks:
+        before, x = x, block(x)
+        update = (x - before).square().mean(dim=-1).sqrt()
+        assert (update < 1.0001).all()  # each update is bounded
+    assert 7 < x.square().mean().sqrt() < 10  # 64 of them: about sqrt(65)
+
+
+def test_small_output_matrices_make_small_updates_in_a_sandwich():
+    torch.manual_seed(0)
+    x = torch.randn(2, 16, 64, dtype=torch.float64)
+    change = {}
+    for kind in (PreNorm, SandwichNorm):
+        block = sandwich_stack(kind, layers=1)[1]
+        before = block(x)
+        block.branch.down.weight.data *= 0.1
+        change[kind] = (block(x) - before).norm() / (before - x).norm()
+    assert torch.isclose(change[PreNorm], torch.tensor(0.9).double())
+    assert change[SandwichNorm] < 1e-3
+
+
+def test_the_sandwich_alone_cured_cogview_of_overflow():
+    torch.manual_seed(0)
+    x = F.layer_norm(torch.randn(64, 64), (64,)).half()  # a guarded entrance
+    query, key = 30 * torch.randn(2, 64, 64).half()
+    q, k = x @ query, x @ key
+    plain = ((q @ k.T) / 8).softmax(dim=-1)
+    assert not plain.isfinite().all()  # before any exit norm is reached
+    assert relaxed_softmax(q, k).isfinite().all()
+
+
+def test_pb_relax_approximates_softmax():
+    torch.manual_seed(0)
+    q, k = torch.randn(2, 64, 64, dtype=torch.float64)
+    exact = ((q @ k.T) / 8).softmax(dim=-1)
+    assert (relaxed_softmax(q, k) - exact).abs().max() < 1e-14
+
+
+def test_normformer_adds_pre_ln_an_attention_norm_and_head_scales():
+    off = {"scale_heads": False, "scale_attn": False, "scale_fc": False}
+    names = [
+        {name for name, _ in Block(32, 4, **switches).named_parameters()}
+        for switches in (off, dict.fromkeys(off, True))
+    ]
+    assert {"attention_norm.weight", "ffn_norm.weight"} <= names[0]  # Pre-LN
+    added = {name.rpartition(".")[0] for name in names[1] - names[0]}
+    assert added == {"attention", "output_norm", "ffn.norm"}
+    assert Block(32, 4).ffn.norm.weight.shape == (4 * 32,)
+
+
+def test_head_scale_normalizes_each_head():
+    torch.manual_seed(0)
+    attention = NormFormerAttention(24, heads=4, scale_heads=True).double()
+    attention.head_scale.data = torch.tensor([0.5, 1.0, 2.0, 3.0]).double()
+    x = torch.randn(2, 5, 24, dtype=torch.float64)
+    before = attention(x)
+    bias, value = attention.out.bias, attention.qkv.weight[48:]
+    scale = attention.head_scale.repeat_interleave(6)
+    attention.out.weight.data *= scale  # the same function without it
+    attention.head_scale.data.fill_(1)
+    assert torch.allclose(attention(x), before)
+    value.data *= 7
+    attention.qkv.bias.data[48:] *= 7
+    assert torch.allclose(attention(x) - bias, 7 * (before - bias))  # no norm
+
+
+def test_the_extra_norms_of_normformer_balance_the_gradients():
+    torch.manual_seed(0)
+    text = torch.randint(100, (8, 33))
+    off = {"scale_heads": False, "scale_attn": False, "scale_fc": False}
+    first = []
+    for switches in (off, dict.fromkeys(off, True)):
+        torch.manual_seed(1)
+        model = Stack(blocks=12, d=64, heads=4, **switches)
+        initialize_normformer(model, "xavier")
+        first.append(fc2_gradients(model, text)[0])  # over the last block's
+    assert first[0] > 1.5  # the mismatch of Pre-LN
+    assert first[1] > first[0]  # not removed at the start
+
+
+def test_normformer_adds_0_4_percent_of_parameters():
+    off = {"scale_heads": False, "scale_attn": False, "scale_fc": False}
+    for d, heads in ((768, 12), (2048, 32)):  # 125M and 1.3B
+        with torch.device("meta"):
+            plain, full = Block(d, heads, **off), Block(d, heads)
+        before, after = (
+            sum(p.numel() for p in block.parameters()) for block in (plain, full)
+        )
+        assert after - before == 10 * d + heads
+        assert (after - before) / before < 0.0012
+
+
+def test_gpt_3_uses_rms_norm():
+    torch.manual_seed(0)
+    config = CONFIG_MAPPING["gpt2"](n_embd=32, n_head=4)
+    norm = GPT2Block(config).ln_1
+    assert type(norm) is nn.LayerNorm and norm.bias is not None
+    x = torch.randn(5, 32)
+    assert torch.allclose(norm(x + 3), norm(x), atol=1e-4)
+    assert not torch.allclose(rms_norm(x + 3), rms_norm(x), atol=1)
+
+
+def test_layer_norm_acts_like_a_tanh():
+    torch.manual_seed(0)
+    tokens = torch.randn(3, 512, dtype=torch.float64)
+    tokens *= torch.tensor([0.5, 4.0, 16.0])[:, None]
+    slopes = []
+    for x in tokens:
+        y, centred = F.layer_norm(x, (512,)), x - x.mean()
+        slope = (centred @ y) / (centred @ centred)
+        assert torch.allclose(y, slope * centred)  # a straight line
+        slopes.append(slope)
+    assert slopes[0] > 5 * slopes[1] > 15 * slopes[2]  # flatter when louder
+
+
+def test_dyt_does_what_a_norm_does():
+    torch.manual_seed(0)
+    norm, dyt = RMSNorm(512), DynamicTanh(512)
+    x = torch.randn(512)
+    sizes = [(norm(s * x).norm() / norm(x).norm()).item() for s in (0.1, 10)]
+    assert all(abs(size - 1) < 1e-3 for size in sizes)
+    assert dyt(0.1 * x).norm() < 0.2 * dyt(x).norm()
+    assert dyt(10 * x).norm() > 2 * dyt(x).norm()
+    louder = x.clone()
+    louder[0] = 100.0  # one loud feature
+    assert torch.equal(dyt(louder)[1:], dyt(x)[1:])
+    assert (norm(louder)[1:] - norm(x)[1:]).abs().max() > 1
+
+
+def test_dyt_is_a_drop_in_replacement():
+    torch.manual_seed(0)
+    embedding = 0.02 * torch.randn(16, 4096)
+    norm, dyt = RMSNorm(4096), DynamicTanh(4096)
+    assert norm(embedding).square().mean().sqrt() > 0.95
+    assert dyt(embedding).square().mean().sqrt() < 0.02
+    scaled = dyt(4096**0.5 * embedding)  # the paper's factor for embeddings
+    assert 0.3 < scaled.square().mean().sqrt() < 1
+
+
+def test_a_branch_that_starts_at_zero_cannot_learn():
+    generator = torch.Generator().manual_seed(1)
+    x, target = torch.randn(2, 32, 64, generator=generator, dtype=torch.float64)
+    for both in (False, True):
+        model = norm_free_stack("ReZero", 4)  # every alpha is 0
+        if both:
+            for block in model:
+                nn.init.zeros_(block.body[-1].weight)
+        for _ in range(2):
+            model.zero_grad()
+            (model(x) - target).square().sum().backward()
+            with torch.no_grad():
+                for block in model:
+                    block.alpha -= 1e-5 * block.alpha.grad
+        learns = model[0].body[0].weight.grad.norm() > 0
+        assert learns == (not both)
+
+
+def test_ngpt_divides_its_logits_by_the_root_of_the_width():
+    torch.manual_seed(0)
+    width, keys = 64, 128
+    k = unit(torch.randn(keys, width, dtype=torch.float64))
+    q = unit(k + 0.05 * torch.randn(keys, width, dtype=torch.float64))
+    own = torch.arange(keys)
+    right = (q @ k.T * width**0.5).softmax(dim=-1)[own, own].mean()
+    habit = (q @ k.T / width**0.5).softmax(dim=-1)[own, own].mean()
+    assert right > 0.8
+    assert habit < 1.2 / keys  # all but a plain average
+
+
+def test_ngpt_moves_along_the_arc():
+    torch.manual_seed(0)
+    h, target = unit(torch.randn(2, 512, dtype=torch.float64))
+
+    def off_the_arc(step):
+        angle = [torch.arccos((step * end).sum()) for end in (h, target)]
+        return sum(angle) - torch.arccos((h * target).sum())
+
+    assert off_the_arc(step_towards(h, target, 0.05)).abs() < 1e-6
+    gap = step_towards(h, target, 0.05) - slerp(h, target, 0.05)
+    assert gap.norm() > 0.01  # on the arc, but slower
+    alpha = torch.rand(512, dtype=torch.float64)  # one per feature, as in nGPT
+    assert off_the_arc(step_towards(h, target, alpha)) > 0.1
+
+
+def test_ngpt_needs_no_scale_for_its_logits():
+    words = 50304
+    logits = torch.full((words,), -1.0, dtype=torch.float64)
+    logits[0] = 1.0  # the best that cosines can do
+    assert -logits.log_softmax(dim=0)[0] > 8
+    assert -(20 * logits).log_softmax(dim=0)[0] < 0.01
+
+
+def test_zero_centred_rms_norm_subtracts_the_mean():
+    norm = Qwen3NextRMSNorm(4)
+    assert torch.equal(norm.weight, torch.zeros(4))  # this is what is centred
+    x = torch.tensor([3.0, 5.0, 4.0, 8.0])
+    assert torch.allclose(norm(x), rms_norm(x))
+    assert norm(x).mean() > 0.9
+    assert not torch.allclose(norm(x), F.layer_norm(x, (4,)), atol=0.5)
+
+
+def test_gains_must_not_be_decayed():
+    gains = []
+    for norm in (RMSNorm(4), ZeroCentredRMSNorm(4)):
+        optimizer = torch.optim.AdamW(norm.parameters(), lr=0.1, weight_decay=0.1)
+        (stored,) = norm.parameters()
+        for _ in range(500):
+            stored.grad = torch.zeros_like(stored)  # the loss does not care
+            optimizer.step()
+        gains.append(norm(torch.ones(4))[0].item())
+    plain, zero_centred = gains
+    assert plain < 0.01  # silent
+    assert abs(zero_centred - 1) < 1e-3
+
+
+def test_hybridnorm_ends_in_post_norm():
+    torch.manual_seed(0)
+    network = hybrid_norm(32, heads=4, layers=1)[0][1]
+    x = torch.randn(1, 5, 32)
+    network.body[-1].weight.data *= 100
+    assert network(x).square().mean().sqrt() > 5  # Post-Norm: 1
+    nn.init.zeros_(network.body[-1].weight)
+    assert torch.allclose(network(9 * x), network(x), atol=1e-4)
+    assert torch.allclose(network(x), rms_norm(x))  # the residual is normed

@@ -1,0 +1,126 @@
+"""The ledger is whole: rows in form, checks that exist, pages that exist."""
+
+import ast
+
+import pytest
+
+from scripts.site import citations, claims
+from scripts.site.source import LANGUAGES, SourceError, headings
+from tests.pages import test_terms, test_typography
+from tests.pages.reading import EN, ZH
+
+PAGES = {"zh": ZH, "en": EN}
+TOPICS = claims.topics()
+ROWS = claims.everything()
+NAMES = [row["id"] for _, row in ROWS]
+
+
+@pytest.mark.parametrize("topic", TOPICS)
+def test_rows_are_in_form(topic):
+    assert claims.rows(topic)
+
+
+def test_each_id_is_unique(obeyed):
+    obeyed(f"{name} stands twice" for name in set(NAMES) if NAMES.count(name) > 1)
+
+
+@pytest.mark.parametrize("topic", TOPICS)
+def test_rows_and_checks_belong_together(topic, obeyed):
+    path = claims.CHECKS / f"test_{topic.replace('-', '_')}.py"
+    body = ast.parse(path.read_text(encoding="utf-8")).body if path.is_file() else []
+    tests = {
+        node.name for node in body if getattr(node, "name", "").startswith("test_")
+    }
+    wanted = {
+        f"test_{row['id'].replace('-', '_')}"
+        for row in claims.rows(topic)
+        if row.get("check")
+    }
+    obeyed(f"{path.name}: {name} decides no row" for name in sorted(tests - wanted))
+    obeyed(f"{path.name} has no {name}" for name in sorted(wanted - tests))
+
+
+@pytest.mark.parametrize(("topic", "row"), ROWS, ids=NAMES)
+def test_row_leads_somewhere(topic, row, obeyed):
+    path, _, anchor = row["page"].partition("#")
+    found = []
+    for lang in LANGUAGES:
+        if path not in PAGES[lang]:
+            found.append(f"{row['id']}: no page {path}")
+        elif anchor not in {h.id for h in headings(PAGES[lang][path].text)} | {""}:
+            found.append(f"{row['id']}: {path} has no #{anchor}")
+    known = citations.references()
+    found += [
+        f"{row['id']}: no citation {k}" for k in row.get("cite", ()) if k not in known
+    ]
+    obeyed(found)
+
+
+@pytest.mark.parametrize(("topic", "row"), ROWS, ids=NAMES)
+def test_row_reads_well(topic, row, obeyed):
+    for field in ("claim", "correct"):
+        text = row[field]["zh"]
+        found = test_typography.violations(text)
+        found += test_terms.refused(text, test_terms.TERMS)
+        obeyed(f"{row['id']}: {field}: {v.partition(': ')[2]}" for v in found)
+        assert not set(row[field]["en"]) & set("，。；：（）“”")
+        assert "[[" not in text + row[field]["en"]  # pages read it as a fact
+
+
+GOOD = {
+    "id": "a-claim",
+    "claim": {"en": "A.", "zh": "甲。"},
+    "met": ["tutorials"],
+    "verdict": "wrong",
+    "correct": {"en": "B.", "zh": "乙。"},
+    "page": "index.md",
+    "check": True,
+}
+
+
+def test_good():
+    assert claims.problem_of(GOOD) is None
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"id": "A claim"}, "id is not"),
+        ({"verdict": "false"}, "verdict is none of"),
+        ({"met": ["bars"]}, "met is not"),
+        ({"claim": {"en": "A."}}, "claim is not one text"),
+        ({"correct": "B."}, "correct is not one text"),
+        ({"check": False}, "neither a check nor a citation"),
+        ({"source": "me"}, "unknown field source"),
+    ],
+)
+def test_bad(change, says):
+    assert claims.problem_of(GOOD | change).startswith(says)
+    assert claims.problem_of("a string") == "is no mapping"
+    assert claims.problem_of({"id": "a"}).startswith("no claim")
+
+
+def test_damaged_file_is_one_line(tmp_path, monkeypatch):
+    monkeypatch.setattr(claims, "ROOT", tmp_path)
+    monkeypatch.setattr(claims, "FOLDER", tmp_path)
+    (tmp_path / "basics.yml").write_text("- id: [", encoding="utf-8")
+    with pytest.raises(SourceError, match=r"^basics\.yml: ") as caught:
+        claims.rows("basics")
+    assert "\n" not in str(caught.value)
+
+
+def test_enough_claims_and_checks():
+    assert len(ROWS) >= 170
+    assert sum(bool(row.get("check")) for _, row in ROWS) >= 110
+
+
+def test_ten_lead():
+    assert sorted(row["top"] for _, row in ROWS if row.get("top")) == [*range(1, 11)]
+
+
+def test_pages_link_back():
+    path = ROWS[0][1]["page"].partition("#")[0]
+    for lang in LANGUAGES:
+        text = claims.append_links("text\n", path, lang)
+        assert f"#{ROWS[0][1]['id']})" in text and text.startswith("text\n")
+        assert claims.append_links("text\n", "no/page.md", lang) == "text\n"

@@ -1,0 +1,575 @@
+import math
+from functools import cache
+from statistics import median
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+from transformers import (
+    BertConfig,
+    BloomConfig,
+    BloomModel,
+    CohereConfig,
+    DeepseekV3Config,
+    Gemma2Config,
+    Gemma3TextConfig,
+    GemmaConfig,
+    GPT2Config,
+    GPT2Model,
+    LlamaConfig,
+    LlamaModel,
+    MiniMaxConfig,
+    NemotronConfig,
+    Olmo2Config,
+    OpenAIGPTConfig,
+    Qwen2Config,
+    Qwen3Config,
+    Starcoder2Config,
+    T5Config,
+    VaultGemmaConfig,
+    XLNetConfig,
+)
+from transformers.models.bert.modeling_bert import BertLayer
+from transformers.models.cohere.modeling_cohere import CohereDecoderLayer
+from transformers.models.deepseek_v3.modeling_deepseek_v3 import (
+    DeepseekV3Attention,
+)
+from transformers.models.gemma.modeling_gemma import GemmaDecoderLayer
+from transformers.models.gemma2.modeling_gemma2 import Gemma2DecoderLayer
+from transformers.models.gemma3.modeling_gemma3 import Gemma3DecoderLayer
+from transformers.models.gpt2.modeling_gpt2 import GPT2Block
+from transformers.models.llama.modeling_llama import LlamaDecoderLayer
+from transformers.models.minimax.modeling_minimax import MiniMaxDecoderLayer
+from transformers.models.nemotron.modeling_nemotron import NemotronDecoderLayer
+from transformers.models.olmo2.modeling_olmo2 import Olmo2DecoderLayer
+from transformers.models.openai.modeling_openai import Block as GPT1Block
+from transformers.models.qwen2.modeling_qwen2 import Qwen2Attention
+from transformers.models.qwen3.modeling_qwen3 import Qwen3Attention
+from transformers.models.qwen3_next.modeling_qwen3_next import Qwen3NextRMSNorm
+from transformers.models.starcoder2.modeling_starcoder2 import (
+    Starcoder2DecoderLayer,
+)
+from transformers.models.t5.modeling_t5 import T5LayerFF, T5LayerNorm
+from transformers.models.vaultgemma.modeling_vaultgemma import (
+    VaultGemmaDecoderLayer,
+)
+from transformers.models.xlnet.modeling_xlnet import XLNetFeedForward
+
+from snippets.curse_of_depth.depth_scaling import (
+    ScaledNorm,
+    scale_norms,
+    scale_writers,
+)
+from snippets.curse_of_depth.stream import rms, trace
+from snippets.pre_norm_vs_post_norm.blocks import PostNormBlock, PreNormBlock
+from snippets.pre_norm_vs_post_norm.trial import (
+    fresh,
+    next_token_loss,
+    random_text,
+)
+from snippets.rms_norm.reference import RMSNorm, rms_norm
+from snippets.sandwich_norm.blocks import ReorderedNorm, SandwichNorm
+from snippets.sandwich_norm.stacks import stack
+
+POST, PRE = "Post-Norm", "Pre-Norm with final norm"
+BARE = "Pre-Norm without final norm"
+TINY = {
+    "hidden_size": 32,
+    "intermediate_size": 64,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "head_dim": 8,
+    "vocab_size": 64,
+    "pad_token_id": 0,
+}
+X = 3 * torch.randn(1, 5, 32, generator=torch.Generator().manual_seed(0))
+ROPE = {"position_embeddings": (torch.ones(1, 5, 8), torch.zeros(1, 5, 8))}
+
+
+@torch.no_grad()
+def silent(layer):
+    """The layer with all parameters but those of its norms set to zero."""
+    for module in layer.modules():
+        if "Norm" not in type(module).__name__:
+            for parameter in module.parameters(recurse=False):
+                parameter.zero_()
+    return layer.eval()
+
+
+def output(layer, x, **options):
+    found = layer(x, **options)
+    return found[0] if isinstance(found, tuple | list) else found
+
+
+def gradients(decoder, seed):
+    """Per layer: the gradient norm of the feed-forward's last matrix."""
+    writers = [block.sublayer.writer.weight for block in decoder.blocks[1::2]]
+    loss = next_token_loss(decoder, random_text(seed))
+    return [g.norm().item() for g in torch.autograd.grad(loss, writers)]
+
+
+@cache
+def median_gradient(placement, layers, layer):
+    """Median gradient of one layer over five seeds, at initialization."""
+    return median(gradients(fresh(placement, layers, s), s)[layer] for s in range(5))
+
+
+@cache
+def train(placement, layers, warm_up):
+    """Medians over three seeds: last loss, gradient of first over last layer."""
+    runs = [run(placement, layers, warm_up, seed) for seed in range(3)]
+    return tuple(median(column) for column in zip(*runs, strict=True))
+
+
+def run(placement, layers, warm_up, seed, steps=24):
+    """Adam on text in which 5 t + 3 follows t: last loss, gradient ratio."""
+    decoder = fresh(placement, layers, seed).float()
+    adam = torch.optim.Adam(decoder.parameters(), lr=3e-3)
+    generator = torch.Generator().manual_seed(seed)
+    for step in range(steps):
+        adam.param_groups[0]["lr"] = 3e-3 * min(1, (step + 1) / warm_up)
+        text = [torch.randint(64, (4, 1), generator=generator)]
+        for _ in range(16):
+            text.append((5 * text[-1] + 3) % 64)
+        adam.zero_grad()
+        loss = next_token_loss(decoder, torch.cat(text, dim=1))
+        loss.backward()
+        adam.step()
+    sizes = [b.sublayer.writer.weight.grad.norm() for b in decoder.blocks[1::2]]
+    return loss.item(), (sizes[0] / sizes[-1]).item()
+
+
+def test_bert_and_gpt_1_are_post_norm():
+    width = {"n_embd": 32, "n_head": 4, "n_positions": 8}
+    layers = (
+        BertLayer(BertConfig(**TINY)),
+        GPT1Block(8, OpenAIGPTConfig(**width)),
+        nn.TransformerEncoderLayer(32, 4, batch_first=True),
+    )
+    for layer in layers:
+        left = output(silent(layer), X)
+        assert torch.allclose(left, F.layer_norm(X, (32,)), atol=1e-4)
+    assert torch.equal(output(silent(GPT2Block(GPT2Config(**width))), X), X)
+
+
+def test_gpt_2_moved_the_norm_and_added_a_last_one():
+    config = GPT2Config(n_embd=32, n_head=4, n_layer=2, n_positions=8)
+    model = silent(GPT2Model(config))
+    assert torch.equal(output(model.h[0], X), X)
+    last = model(inputs_embeds=X).last_hidden_state
+    assert torch.allclose(last, F.layer_norm(X, (32,)), atol=1e-4)
+
+
+def test_pre_norm_needs_a_last_norm():
+    text, top = random_text(0), {}
+    for placement in (POST, BARE, PRE):
+        decoder = fresh(placement, 16, 0)
+        seen = []
+        decoder.head.register_forward_pre_hook(lambda _, x, to=seen: to.append(x[0]))
+        decoder(text)
+        top[placement] = rms(seen[0])
+    assert abs(top[POST] - 1) < 0.01
+    assert top[BARE] > 4
+    assert abs(top[PRE] - 1) < 0.01
+
+
+def test_post_norm_gradients_vanish_towards_the_input():
+    for layers in (6, 24):
+        ratio = median_gradient(POST, layers, 0) / median_gradient(POST, layers, -1)
+        assert 0.2 < ratio < 5  # at initialization
+    _, abrupt = train(POST, 18, warm_up=1)  # 24 steps of Adam
+    _, slow = train(POST, 18, warm_up=60)
+    assert abrupt < 0.02 < slow  # first layer's gradient over the last one's
+
+
+def test_each_norm_on_the_stream_shrinks_the_gradient():
+    text, size = random_text(0), {}
+    for layers in (12, 24):
+        decoder = fresh(POST, layers, 0)
+        for branches in (False, True):  # part of the backward pass, or not
+            x = start = decoder.embedding(text).detach().requires_grad_()
+            for block in decoder.blocks:
+                f = block.sublayer(x)
+                x = block.norm(x + (f if branches else f.detach()))
+            decoder.head(x).logsumexp(dim=-1).sum().backward()
+            size[branches, layers] = start.grad.norm().item()
+    assert size[False, 24] < size[False, 12] / 100  # the direct path decays
+    assert size[True, 24] > 100 * size[False, 24]  # the branches carry more
+
+
+def test_post_norm_gradients_near_the_output_ignore_depth():
+    ratio = median_gradient(POST, 24, -1) / median_gradient(POST, 6, -1)
+    assert 0.6 < ratio < 1.6  # the root of the depth would give a half
+
+
+def test_pre_norm_gradients_shrink_with_the_root_of_depth():
+    last = median_gradient(PRE, 6, -1) / median_gradient(PRE, 24, -1)
+    first = median_gradient(PRE, 6, 0) / median_gradient(PRE, 24, 0)
+    assert 1.4 < last < 2.8  # the root of 24 / 6 is 2
+    assert 0.6 < first < 1.6  # no shrinking
+
+
+def test_a_bare_pre_norm_stack_shows_the_root_law():
+    assert median_gradient(BARE, 24, -1) > 1.2 * median_gradient(BARE, 6, -1)
+    assert median_gradient(BARE, 24, 0) > 2 * median_gradient(BARE, 6, 0)
+
+
+def test_post_norm_needs_warm_up():
+    learned, _ = train(POST, 6, warm_up=1)  # 24 steps of Adam, 64 tokens
+    stuck, abrupt = train(POST, 18, warm_up=1)
+    _, slow = train(POST, 18, warm_up=60)
+    assert learned < stuck - 0.5
+    assert abs(stuck - math.log(64)) < 0.5  # the loss of a guess
+    assert abrupt < 0.02 < slow  # first layer's gradient over the last one's
+
+
+def test_post_norm_ends_at_twelve_layers():
+    config = XLNetConfig()
+    assert config.n_layer == 24
+    assert config.d_model == 1024
+    small = XLNetFeedForward(XLNetConfig(d_model=32, n_head=4, d_inner=64))
+    left = silent(small)(X)
+    assert torch.allclose(left, F.layer_norm(X, (32,)), atol=1e-4)
+
+
+def test_pre_norm_needs_no_warm_up():
+    loss, _ = train(PRE, 18, warm_up=1)  # 24 steps of Adam, 64 tokens
+    stuck, _ = train(POST, 18, warm_up=1)
+    assert loss < 2.5 < 3.5 < stuck
+
+
+def test_pre_norm_gradients_cross_no_norm():
+    decoder = silent(fresh(PRE, 8, 0))
+    x = X.double().requires_grad_()
+    y = nn.Sequential(*decoder.blocks)(x)
+    head = torch.randn(32, 64, generator=torch.Generator().manual_seed(1)).double()
+    target = torch.arange(5)
+
+    def loss(y):
+        return F.cross_entropy((decoder.norm(y) @ head)[0], target)
+
+    at_x, at_y = torch.autograd.grad(loss(y), (x, y))
+    assert torch.equal(at_x, at_y)
+    z = (4 * y).detach().requires_grad_()
+    (at_z,) = torch.autograd.grad(loss(z), z)
+    assert torch.allclose(at_z, at_y / 4, rtol=1e-3)
+    assert (at_y * y).sum(dim=-1).abs().max() < 1e-4 * at_y.norm()
+
+
+def test_pre_norm_gradients_are_equal_in_all_layers():
+    ratios = [median_gradient(PRE, n, 0) / median_gradient(PRE, n, -1) for n in (6, 24)]
+    assert ratios[0] > 1.5
+    assert ratios[1] > 1.2 * ratios[0]
+
+
+def test_pre_norm_variance_grows_linearly():
+    plain, scaled = fresh(PRE, 32, 0), fresh(PRE, 32, 0)
+    scale_writers(scaled)
+    rows = trace(plain, random_text(0))
+    assert 2.5 < (rows[31].rms / rows[7].rms) ** 2 < 6.5  # 32 / 8 = 4
+    assert trace(scaled, random_text(0))[31].rms < 1.5
+
+
+def test_pre_norm_makes_the_stream_grow_exponentially():
+    block, x = fresh(PRE, 1, 0).blocks[1], X.double()
+    sizes = []
+    with torch.no_grad():
+        for _ in range(128):
+            x = block(x)
+            sizes.append(rms(x))
+        growth = (sizes[127] - sizes[63]) / (sizes[63] - sizes[31])
+        assert growth < 3  # the same branch each time: linear gives 2
+        for _ in range(12):  # weights that grow with depth
+            block.sublayer.writer.weight *= 2
+            x = block(x)
+    assert rms(x) > 40 * sizes[127]
+
+
+def test_the_norm_resets_the_size_of_what_a_branch_writes():
+    branch = fresh(PRE, 1, 0).blocks[1].sublayer
+    pre, sandwich = PreNormBlock(branch, RMSNorm(32)), SandwichNorm(branch, 32)
+    x = X.double()
+    with torch.no_grad():
+        before = rms(pre(x) - x), rms(sandwich(x) - x)
+        branch.writer.weight *= 10
+        after = rms(pre(x) - x), rms(sandwich(x) - x)
+    assert abs(after[0] / before[0] - 10) < 1e-6
+    assert abs(after[1] - 1) < 1e-4
+    assert abs(before[1] - 1) < 1e-4
+
+
+def test_a_deep_layers_share_falls_like_one_over_depth():
+    rows = trace(fresh(PRE, 64, 0), random_text(0))
+    amplitude = rows[3].update / rows[63].update
+    assert 3 < amplitude < 6  # root of 64 / 4, which is 4; 1/l would give 16
+
+
+def test_layers_that_can_be_removed_one_by_one_can_all_be_removed():
+    decoder, text = fresh(PRE, 64, 0), random_text(0)
+
+    @torch.no_grad()
+    def read_out(skip):
+        x = decoder.embedding(text)
+        for index, block in enumerate(decoder.blocks):
+            x = x if index // 2 in skip else block(x)
+        return decoder.norm(x)
+
+    def kept(skip):
+        both = read_out(()), read_out(skip)
+        return torch.cosine_similarity(*both, dim=-1).mean().item()
+
+    assert min(kept({layer}) for layer in (32, 48, 63)) > 0.95
+    assert kept(range(32, 64)) < 0.8
+
+
+def test_a_cosine_near_one_marks_an_idle_layer():
+    for row in trace(fresh(PRE, 64, 0), random_text(0))[16:]:
+        at_right_angles = (1 + row.update**2) ** -0.5
+        assert row.cosine > 0.9
+        assert abs(row.cosine - at_right_angles) < 0.01
+
+
+def test_layer_norm_scaling_wakes_deep_layers_up():
+    plain, scaled = fresh(PRE, 64, 0), fresh(PRE, 64, 0)
+    scale_norms(scaled)
+    text = random_text(0)
+    before, after = trace(plain, text)[63], trace(scaled, text)[63]
+    assert after.rms < before.rms / 3
+    assert after.update < before.update / 1.5
+    assert gradients(scaled, 0)[63] < gradients(plain, 0)[63] / 1.5
+
+
+def test_layer_norm_scaling_divides_the_variance_by_the_root_of_depth():
+    x = torch.randn(8, 512, generator=torch.Generator().manual_seed(0))
+    variance = ScaledNorm(nn.LayerNorm(512), layer=16)(x).var(unbiased=False)
+    assert abs(variance - 1 / 16) < 1e-4
+    assert abs(variance - 1 / 4) > 0.1
+
+
+def test_gpt_2_scales_by_the_root_of_the_number_of_layers():
+    torch.manual_seed(0)
+    model = GPT2Model(GPT2Config(n_layer=8, n_embd=128, n_head=4))
+    for block in model.h:
+        for writer in (block.attn.c_proj, block.mlp.c_proj):
+            std = writer.weight.std().item()
+            assert abs(std / (0.02 / 16**0.5) - 1) < 0.05
+            assert abs(std / (0.02 / 8**0.5) - 1) > 0.2
+
+
+def test_post_norm_uses_all_depths_evenly():
+    def unevenness(placement):
+        shares = [row.update for row in trace(fresh(placement, 32, 0), random_text(0))]
+        return max(shares) / min(shares)
+
+    assert unevenness(POST) < 2
+    assert unevenness(PRE) > 4
+
+
+def test_every_modern_llm_is_pre_norm():
+    olmo, gemma, llama = (
+        Olmo2DecoderLayer(Olmo2Config(**TINY), 0),
+        Gemma2DecoderLayer(Gemma2Config(**TINY), 0),
+        LlamaDecoderLayer(LlamaConfig(**TINY), 0),
+    )
+    seen = []
+    for layer in (olmo, llama):
+        layer.self_attn.register_forward_pre_hook(
+            lambda _, args, named: seen.append(named["hidden_states"]),
+            with_kwargs=True,
+        )
+        layer(X, **ROPE)
+    assert torch.equal(seen[0], X)
+    assert torch.allclose(seen[1], rms_norm(X), atol=1e-4)
+    with torch.no_grad():
+        for layer, divided_out in ((gemma, True), (llama, False)):
+            before = output(layer, X, **ROPE)
+            layer.self_attn.o_proj.weight *= 8
+            layer.mlp.down_proj.weight *= 8
+            after = output(layer, X, **ROPE)
+            assert torch.allclose(after, before, atol=0.01) == divided_out
+
+
+def test_every_llm_since_2023_uses_rms_norm():
+    def ignores_a_shift(norm):
+        return torch.allclose(norm(X + 5), norm(X), atol=1e-3)
+
+    for layer in (
+        CohereDecoderLayer(CohereConfig(**TINY), 0),
+        Starcoder2DecoderLayer(Starcoder2Config(**TINY), 0),
+        NemotronDecoderLayer(NemotronConfig(**TINY), 0),
+    ):
+        assert ignores_a_shift(layer.input_layernorm)
+    llama = LlamaDecoderLayer(LlamaConfig(**TINY), 0)
+    assert not ignores_a_shift(llama.input_layernorm)
+
+
+def test_modern_models_keep_norms_off_the_stream():
+    for layer in (
+        LlamaDecoderLayer(LlamaConfig(**TINY), 0),
+        Gemma2DecoderLayer(Gemma2Config(**TINY), 0),
+        Olmo2DecoderLayer(Olmo2Config(**TINY), 0),
+    ):
+        assert torch.equal(output(silent(layer), X, **ROPE), X)
+    kinds = {"layer_types": ["full_attention"] * 2, "num_local_experts": 2}
+    layer = MiniMaxDecoderLayer(MiniMaxConfig(**TINY, **kinds), 0)
+    left = output(silent(layer), X, **ROPE)
+    assert torch.allclose(left, rms_norm(X), atol=1e-3)
+
+
+def test_the_stream_starts_with_the_bare_embedding():
+    bloom = BloomModel(BloomConfig(hidden_size=32, n_head=4, n_layer=1, vocab_size=64))
+    llama = LlamaModel(LlamaConfig(**TINY))
+    for model, norm_first in ((bloom, True), (llama, False)):
+        starts = [
+            model.eval()(inputs_embeds=s * X, output_hidden_states=True).hidden_states[
+                0
+            ]
+            for s in (1, 10)
+        ]
+        assert torch.allclose(*starts, atol=1e-3) == norm_first
+
+
+def test_gemma_and_gemma_2_place_their_norms_alike():
+    def norms(layer):
+        return sum("RMSNorm" in type(m).__name__ for m in layer.modules())
+
+    assert norms(GemmaDecoderLayer(GemmaConfig(**TINY), 0)) == 2
+    assert norms(Gemma2DecoderLayer(Gemma2Config(**TINY), 0)) == 4
+    assert norms(VaultGemmaDecoderLayer(VaultGemmaConfig(**TINY), 0)) == 2
+
+
+def test_gemma_2_is_pre_norm_plus_post_norm():
+    gemma = silent(Gemma2DecoderLayer(Gemma2Config(**TINY), 0))
+    assert torch.equal(output(gemma, X, **ROPE), X)
+    both = PostNormBlock(PreNormBlock(nn.Linear(32, 32), RMSNorm(32)), RMSNorm(32))
+    assert not torch.allclose(silent(both)(X), X, atol=0.1)
+
+
+def test_t5_is_pre_norm_with_rms_norm():
+    norm = T5LayerNorm(32)
+    assert torch.allclose(norm(X + 5), F.rms_norm(X + 5, (32,)), atol=1e-5)
+    assert not torch.allclose(norm(X + 5), F.layer_norm(X + 5, (32,)), atol=0.1)
+    layer = T5LayerFF(T5Config(d_model=32, d_ff=64, num_heads=4, d_kv=8))
+    assert torch.equal(silent(layer)(X), X)
+
+
+def test_deepseek_v3_has_the_norms_of_llama():
+    sizes = {"q_lora_rank": 16, "kv_lora_rank": 8, "rms_norm_eps": 1e-3}
+    config = DeepseekV3Config(**TINY | {"num_key_value_heads": 4}, **sizes)
+    attention = DeepseekV3Attention(config, 0)
+    for norm, width in ((attention.q_a_layernorm, 16), (attention.kv_a_layernorm, 8)):
+        assert norm.weight.shape == (width,)
+        assert norm.variance_epsilon == 1e-6
+    llama = LlamaDecoderLayer(LlamaConfig(**TINY), 0).self_attn
+    assert not any("norm" in name for name, _ in llama.named_modules())
+
+
+def test_the_qwen_series_has_the_norms_of_llama():
+    two, three = (
+        Qwen2Attention(Qwen2Config(**TINY), 0),
+        Qwen3Attention(Qwen3Config(**TINY), 0),
+    )
+    assert not any("norm" in name for name, _ in two.named_modules())
+    assert three.q_norm.weight.shape == three.k_norm.weight.shape == (8,)
+    zero_centred = Qwen3NextRMSNorm(32)
+    assert not zero_centred.weight.any()
+    assert torch.allclose(zero_centred(X), rms_norm(X), atol=1e-5)
+
+
+def test_output_norms_replace_input_norms_without_a_catch():
+    def steepness(placement, qk_norm):
+        blocks = stack(placement, layers=24, qk_norm=qk_norm)
+        x, target = torch.randn(2, 2, 16, 64, dtype=torch.float64)
+        for block in blocks:
+            x = block(x)
+        (rms_norm(x) * target).sum(dim=-1).mean().backward()
+        writers = [block.branch.down.weight.grad.norm() for block in blocks[1::2]]
+        return (writers[0] / writers[-1]).item()
+
+    assert steepness(ReorderedNorm, qk_norm=False) > 30
+    assert steepness(ReorderedNorm, qk_norm=True) < 10
+    assert steepness(SandwichNorm, qk_norm=False) < 10
+
+
+def test_qk_norm_and_exit_norms_are_for_extreme_cases():
+    layer = Gemma3DecoderLayer(Gemma3TextConfig(**TINY), 0)
+    names = {name for name, m in layer.named_modules() if "Norm" in type(m).__name__}
+    assert names == {
+        "input_layernorm",
+        "post_attention_layernorm",
+        "pre_feedforward_layernorm",
+        "post_feedforward_layernorm",
+        "self_attn.q_norm",
+        "self_attn.k_norm",
+    }
+
+
+def test_post_attention_layernorm_means_post_norm():
+    llama = LlamaDecoderLayer(LlamaConfig(**TINY), 0)
+    gemma = Gemma2DecoderLayer(Gemma2Config(**TINY), 0)
+    seen = {}
+    for layer in (llama, gemma):
+        norm, name = layer.post_attention_layernorm, type(layer).__name__
+        norm.register_forward_hook(lambda _, x, y, n=name: seen.update({n: (x[0], y)}))
+    llama.mlp.register_forward_pre_hook(lambda _, x: seen.update(mlp=x[0]))
+    gemma.self_attn.register_forward_hook(lambda _, x, y: seen.update(attention=y[0]))
+    llama(X, **ROPE), gemma(X, **ROPE)
+    assert torch.equal(seen["LlamaDecoderLayer"][1], seen["mlp"])
+    assert torch.equal(seen["Gemma2DecoderLayer"][0], seen["attention"])
+
+
+def test_norm_x_then_add_the_branch_is_pre_norm():
+    branch, norm = nn.Linear(32, 32), RMSNorm(32)
+
+    def swapped(x):
+        x = norm(x)
+        return x + branch(x)
+
+    pre = PreNormBlock(branch, norm)
+    assert torch.allclose(pre(X) - X, swapped(X) - norm(X), atol=1e-5)
+    silent(branch)
+    assert torch.equal(pre(X), X)
+    assert not torch.allclose(swapped(X), X, atol=0.1)
+
+
+def test_x_plus_norm_of_the_branch_is_pre_norm():
+    branch, norm = nn.Linear(32, 32), RMSNorm(32)
+    pre = PreNormBlock(branch, norm)
+    reordered = ReorderedNorm(branch, 32)
+    assert torch.equal(reordered(X), X + norm(branch(X)))
+    assert not torch.allclose(reordered(X), pre(X), atol=0.1)
+    before = pre(X)
+    with torch.no_grad():
+        for parameter in branch.parameters():
+            parameter *= 10
+    assert torch.allclose(pre(X) - X, 10 * (before - X), atol=1e-3)
+    assert abs(rms(reordered(X) - X) - 1) < 1e-3
+
+
+def test_a_misplaced_norm_shows_as_an_error():
+    class Swapped(PreNormBlock):
+        def forward(self, x):
+            x = self.norm(x)
+            return x + self.sublayer(x)
+
+    right = PreNormBlock(nn.Linear(32, 32), RMSNorm(32))
+    wrong = Swapped(nn.Linear(32, 32), RMSNorm(32))
+    wrong.load_state_dict(right.state_dict(), strict=True)
+    assert wrong(X).shape == right(X).shape
+    assert not torch.allclose(wrong(X), right(X), atol=0.1)
+
+
+def test_torch_encoder_layers_are_pre_norm_by_default():
+    for options, left in (({}, F.layer_norm(X, (32,))), ({"norm_first": True}, X)):
+        layer = nn.TransformerEncoderLayer(32, 4, batch_first=True, **options)
+        assert torch.allclose(silent(layer)(X), left, atol=1e-4)
+
+
+def test_norm_first_adds_the_last_norm():
+    layer = nn.TransformerEncoderLayer(32, 4, batch_first=True, norm_first=True)
+    options = {"enable_nested_tensor": False}
+    bare = nn.TransformerEncoder(layer, 2, **options)
+    whole = nn.TransformerEncoder(layer, 2, norm=nn.LayerNorm(32), **options)
+    assert torch.equal(silent(bare)(X), X)
+    assert torch.allclose(silent(whole)(X), F.layer_norm(X, (32,)), atol=1e-4)
