@@ -131,4 +131,4 @@ def urls(language: str) -> list[str]:
         f"labs/{p.stem.replace('_', '-')}" for p in (ROOT / "docs/labs").glob("*.py")
     ]
     stems = (name.removesuffix(".md") for name in sorted(found))
-    return [f"{language}/" + ("" if s == "index" else f"{s}/") for s in stems]
+    return [f"{language}/" + f"{s}/".removesuffix("index/") for s in stems]

