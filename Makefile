@@ -4,16 +4,19 @@ PIP = 26.1
 BIN = .venv/bin
 BUILD = $(BIN)/python scripts/build.py
 
-.PHONY: help serve site test measure render check clean
+.PHONY: help serve site offline test measure render check clean
 
 help:
-	@echo "make serve | site | test | measure | render | check | clean"
+	@echo "make serve | site | offline | test | measure | render | check | clean"
 
 serve: .venv/site.installed
 	$(BUILD) serve
 
 site: .venv/site.installed
 	$(BUILD) site
+
+offline: .venv/site.installed
+	$(BUILD) site --offline
 
 test: .venv/test.installed
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
@@ -28,7 +31,7 @@ check: .venv/test.installed
 	$(BUILD) check
 
 clean:
-	rm -rf .venv .cache site
+	rm -rf .venv .cache site site-offline
 
 .venv/python.ready:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \

@@ -1,7 +1,8 @@
 """The one entry point: python scripts/build.py VERB (make VERB does the same).
 
 serve     render what is stale, then serve both languages with live reload
-site      render what is stale, then build strictly into site/
+site      render what is stale, then build strictly into site/; with --offline into
+          site-offline/, a folder and a zip that a browser opens as files
 measure   run experiments on this machine and write records
 accept    check a bundle of records made elsewhere and file it
 render    figures from records, .out files from snippets, notebooks from labs
@@ -20,7 +21,7 @@ sys.path.insert(0, str(ROOT))
 os.environ.setdefault("NO_MKDOCS_2_WARNING", "1")
 
 from scripts.measure.records import RecordError  # noqa: E402
-from scripts.site import render  # noqa: E402
+from scripts.site import offline, render  # noqa: E402
 from scripts.site.lab_source import LabError  # noqa: E402
 from scripts.site.outputs import OutputError  # noqa: E402
 from scripts.site.source import SourceError  # noqa: E402
@@ -54,7 +55,9 @@ def _parser() -> argparse.ArgumentParser:
         return command
 
     verb("serve", serve).add_argument("--address", default="127.0.0.1:8000")
-    verb("site", site)
+    verb("site", site).add_argument(
+        "--offline", action="store_true", help="as files to open without a server"
+    )
     command = verb("measure", measure)
     command.add_argument("names", nargs="*", help="experiments; all when none is named")
     command.add_argument("--size", help="tiny, small or full")
@@ -74,8 +77,11 @@ def serve(options) -> int:
     os.execv(sys.executable, [*mkdocs, "--dev-addr", options.address])
 
 
-def site(_) -> int:
+def site(options) -> int:
     render.stale_only()
+    if options.offline:
+        print(f"wrote {offline.build().relative_to(ROOT)}")
+        return 0
     return subprocess.run([sys.executable, "-m", "mkdocs", *STRICT]).returncode
 
 

@@ -5,6 +5,9 @@
 `[[ diagrams.tensor_axes ]]`        a drawing that explains
 `[[ lists.glossary ]]`              what a page shows of docs/data
 `[[ claims.attention_logits ]]`     the ledger's rows of a topic
+`[[ atlas.table ]]`                the model atlas's table and blocks
+`[[ interview.rms_norm ]]`          the interview questions of a group, quiz, sheet
+`[[ mock.interview ]]`              the mock interview and its questions
 `[[ cite.zhang2019rms ]]`           a citation; its entry goes to the page's list
 
 An unknown name fails the build. Nothing here needs torch or matplotlib.
@@ -15,7 +18,7 @@ import re
 from functools import cache
 
 from scripts.measure import look, records
-from scripts.site import citations, claims, diagram, lists, svg
+from scripts.site import asked, atlas, citations, claims, diagram, lists, mock, svg
 from scripts.site.source import ROOT, SourceError
 
 NAME = re.compile(r"\[\[ *(?P<name>\w[\w.]*) *\]\]")
@@ -95,6 +98,9 @@ def check_names(markdown: str) -> None:
             "diagrams": lambda: Names("diagram", dict.fromkeys(diagram.names())),
             "lists": lambda: Names("list", dict.fromkeys(lists.NAMES)),
             "claims": lambda: Names("list of claims", dict.fromkeys(claims.names())),
+            "atlas": lambda: Names("part of the atlas", dict.fromkeys(atlas.NAMES)),
+            "interview": lambda: Names("list", dict.fromkeys(asked.names())),
+            "mock": lambda: Names("list", dict.fromkeys(mock.NAMES)),
         }
         if kind not in roots or not rest:
             raise SourceError(f"unknown name [[ {match['name']} ]]")
@@ -193,4 +199,7 @@ def define_env(env):
     env.variables["diagrams"] = Diagrams(language, labels)
     env.variables["lists"] = Lists(language, lists.make)
     env.variables["claims"] = Lists(language, claims.make)
+    env.variables["atlas"] = Lists(language, atlas.make)
+    env.variables["interview"] = Lists(language, asked.make)
+    env.variables["mock"] = Lists(language, mock.make)
     env.variables["cite"] = cite()

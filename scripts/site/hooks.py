@@ -4,6 +4,7 @@ The steps themselves are modules beside this one.
 """
 
 import contextlib
+import posixpath
 import re
 import sys
 from pathlib import Path
@@ -17,22 +18,40 @@ from mkdocs.plugins import event_priority  # noqa: E402
 
 from scripts.measure.records import RecordError  # noqa: E402
 from scripts.site import (  # noqa: E402
+    asked,
     citations,
     claims,
+    decks,
     facts,
     formulas,
     labs,
+    lists,
     llms,
     notebooks,
+    offline,
     published,
     search,
     source,
     twins,
 )
+from scripts.site.atlas import downloads  # noqa: E402
 
 # Names, punctuation and blanks in code have the colour of the text around them:
 # their spans are a fifth of a page's bytes.
 UNCOLOURED = re.compile(r'<span class="(?:n|p|w)">([^<]*)</span>')
+
+# What templates leave around ends of lines, a tenth of a page's bytes.
+BLANKS = re.compile(r"(<(pre|script|textarea)\b.*?</\2>)|\s*\n\s*", re.DOTALL)
+
+# A link to a page in HTML that Markdown did not read.
+RAW_LINK = re.compile(r'href="(?P<page>[\w/-]+\.md)(?P<anchor>#[\w-]+)?"')
+
+
+def _resolved(link, page, files) -> str:
+    target = posixpath.join(posixpath.dirname(page.file.src_uri), link["page"])
+    file = files.get_file_from_path(target)
+    url = file.url_relative_to(page.file) if file else link["page"]
+    return f'href="{url}{link["anchor"] or ""}"'
 
 
 @contextlib.contextmanager
@@ -61,11 +80,15 @@ def on_startup(dirty, **_):
 
 @event_priority(100)  # before macros, whose traceback nobody wants to read
 def on_config(config, **_):
+    lists.read_again()
     with one_line("records"):
         facts.facts()
     with one_line("references"):
         citations.references()
+    with one_line("interview"):
+        asked.check(config.theme["language"])
     search.teach_jieba()
+    offline.prepare(config)
     if not config.repo_url:
         config.edit_uri = None
     return config
@@ -82,6 +105,10 @@ def on_files(files, config, **_):
                 source.check(Path(file.abs_src_path).read_text(encoding="utf-8"))
                 notebooks.add(file, files, config)
     published.add(files, config)
+    with one_line("atlas"):
+        downloads.add(files, config)
+    with one_line("decks"):
+        decks.add(files, config)
     return files
 
 
@@ -94,9 +121,11 @@ def on_page_markdown(markdown, page, config, files, **_):
     with one_line(_path(page.file, config)):
         facts.check_names(markdown)
     notebooks.link(page, files)
+    language, path = config.theme["language"], page.file.src_uri
     with one_line("claims"):
-        language = config.theme["language"]
-        markdown = claims.append_links(markdown, page.file.src_uri, language)
+        markdown = claims.append_links(markdown, path, language)
+    with one_line("interview"):
+        markdown = asked.append_links(markdown, path, language)
     return citations.append_list(markdown, config)
 
 
@@ -104,10 +133,17 @@ def on_nav(nav, config, **_):
     config.extra["nav_object"] = nav
 
 
-def on_page_content(html, page, config, **_):
+def on_page_content(html, page, config, files, **_):
+    html = RAW_LINK.sub(lambda link: _resolved(link, page, files), html)
     if labs.is_lab(page):
         html = labs.slim(html, page)
-    return formulas.render(UNCOLOURED.sub(r"\1", html), page)
+    html = formulas.render(UNCOLOURED.sub(r"\1", html), page)
+    formulas.render_contents(page.toc)
+    return html
+
+
+def on_post_page(output, **_):
+    return BLANKS.sub(lambda found: found[1] or "\n", output)
 
 
 def on_post_build(config, **_):

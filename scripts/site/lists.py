@@ -10,7 +10,7 @@ from pathlib import Path
 import yaml
 
 from scripts.site import citations
-from scripts.site.source import FRONT_MATTER, ROOT, SourceError
+from scripts.site.source import FRONT_MATTER, ROOT, YAML, SourceError, read_yaml
 
 DATA = ROOT / "docs" / "data"
 REJECTED = DATA / "rejected"
@@ -37,25 +37,40 @@ WORDS = {
 
 def pages(language: str) -> dict[str, str]:
     """Title of each Markdown page by its path below ``pages``."""
-    folder = ROOT / "docs" / language / "pages"
+    return _pages(ROOT / "docs" / language / "pages")
+
+
+@cache
+def _pages(folder: Path) -> dict[str, str]:
     return {
         file.relative_to(folder).as_posix(): _title(file, file.stat().st_mtime_ns)
         for file in sorted(folder.rglob("*.md"))
     }
 
 
+def read_again() -> None:
+    """Forget the pages' titles: a build begins, and some may have changed."""
+    _pages.cache_clear()
+
+
 @cache
 def _title(file: Path, stamp: int) -> str:
     front = FRONT_MATTER.match(file.read_text(encoding="utf-8"))
-    return yaml.safe_load(front[1]).get("title", "") if front else ""
+    return yaml.load(front[1], YAML).get("title", "") if front else ""
 
 
-def _read(path: Path) -> dict:
-    try:
-        return yaml.safe_load(path.read_text(encoding="utf-8")) or {}
-    except (OSError, yaml.YAMLError) as error:
-        reason = str(error).splitlines()[0]
-        raise SourceError(f"{path.relative_to(ROOT)}: {reason}") from None
+def subject(title: str) -> str:
+    """A title without the name of its section: 'Claims: LayerNorm' is LayerNorm."""
+    return re.split(r"[:：] ?", title, maxsplit=1)[-1]
+
+
+def append_folded(markdown: str, title: str, links: list[str]) -> str:
+    """A page with a folded list of links at its end, unless there are none."""
+    if not links:
+        return markdown
+    head = f'??? question "{title} ({len(links)})"'
+    items = [f"    - {link}" for link in links]
+    return "\n".join([markdown.rstrip("\n"), "", head, "", *items, ""])
 
 
 def bibliography(language: str) -> str:
@@ -91,10 +106,10 @@ def _is_docs(reference) -> bool:
 def glossary(language: str) -> str:
     """The terms that have a definition, in alphabetical order of the English."""
     words, titles = WORDS[language], pages(language)
-    chinese = {term["en"]: term["zh"] for term in _read(DATA / "terms.yml")}
+    chinese = {term["en"]: term["zh"] for term in read_yaml(DATA / "terms.yml")}
     parts = []
     for name, entry in sorted(
-        _read(DATA / "glossary.yml").items(), key=lambda item: item[0].lower()
+        read_yaml(DATA / "glossary.yml").items(), key=lambda item: item[0].lower()
     ):
         if name not in chinese:
             raise SourceError(f"glossary.yml: {name!r} is not in terms.yml")
@@ -116,15 +131,9 @@ def glossary(language: str) -> str:
     return "\n".join(parts)
 
 
-@cache
-def _rejected_files(stamps: tuple) -> dict[str, dict]:
-    return {path.stem: _read(path) for path, _ in stamps}
-
-
 def rejected_data() -> dict[str, dict]:
     """{page's snippet folder: {test module: {variant: {language: what is wrong}}}}"""
-    found = sorted(REJECTED.glob("*.yml"))
-    return _rejected_files(tuple((path, path.stat().st_mtime_ns) for path in found))
+    return {path.stem: read_yaml(path) for path in sorted(REJECTED.glob("*.yml"))}
 
 
 def rejected_count() -> str:

@@ -20,7 +20,9 @@ def write(config) -> None:
         target.write_text(text, encoding="utf-8")
         url = base + Path(page.file.dest_uri).with_suffix(".md").as_posix()
         description = page.meta.get("description", "")
-        lines.append(LINE.format(title=page.title, url=url, description=description))
+        # A title says more than the navigation, which names the section above it.
+        title = page.meta.get("title", page.title)
+        lines.append(LINE.format(title=title, url=url, description=description))
         full.append(text)
     head = f"# {config.site_name}\n\n> {config.site_description}\n\n"
     (site / "llms.txt").write_text(head + "\n".join(lines) + "\n", encoding="utf-8")
@@ -29,7 +31,13 @@ def write(config) -> None:
 
 def _pages(config):
     nav = config.extra["nav_object"]
-    return [page for page in nav.pages if page.file.src_uri.endswith(".md")]
+    return [
+        page
+        for page in nav.pages
+        if page.file.src_uri.endswith(".md")
+        # What the search leaves out repeats other pages.
+        and not page.meta.get("search", {}).get("exclude")
+    ]
 
 
 def _markdown(path: Path, language: str, base: str) -> str:

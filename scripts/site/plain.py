@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from posixpath import dirname, join, normpath
 
-from scripts.site import claims, diagram, facts, lists
+from scripts.site import asked, atlas, claims, diagram, facts, lists, mock, written
 from scripts.site.source import (
     EMBED,
     FENCE,
@@ -21,7 +21,12 @@ from scripts.site.source import (
 
 BOX = re.compile(r'^(?P<indent> *)(?:!!!|\?\?\?\+?) \w+(?: "(?P<title>[^"]*)")? *$')
 HEADING_ID = re.compile(r"^(#+ .*?) *\{ *#[\w-]+ *\} *$", re.MULTILINE)
-LINK = re.compile(r"\]\((?P<target>[^)\s:]+\.(?:md|ipynb))(?P<anchor>#[\w-]+)?\)")
+LINK = re.compile(r"\]\((?P<target>[^)\s:]+\.(?:md|ipynb|json))(?P<anchor>#[\w-]+)?\)")
+WRITTEN = {"lists": lists, "claims": claims, "interview": asked}  # from data
+TAG = re.compile(
+    r"</?(?:div|span|form|fieldset|legend|label|input|quiz-score|print-button)"
+    r"\b[^>]*>"
+)
 
 
 @dataclass(frozen=True)
@@ -38,7 +43,7 @@ def parts(path: Path, language: str, site_url: str) -> list[Part]:
     facts.check_names(path.read_text(encoding="utf-8"))
     pages = ROOT / "docs" / language / "pages"
     text = without_front_matter(path.read_text(encoding="utf-8")).strip("\n")
-    text = _flatten_boxes(text)
+    text = _flatten_boxes(_expand(text, language))
     found, lines, at = [], text.splitlines(), 0
     uri = path.relative_to(pages).as_posix()
 
@@ -46,7 +51,7 @@ def parts(path: Path, language: str, site_url: str) -> list[Part]:
         body = "\n".join(lines[start:end]).strip("\n")
         if body:
             resolved = _resolve(body, language)
-            found.append(Part("text", _absolute_links(resolved, uri, site_url)))
+            found.append(Part("text", absolute_links(resolved, uri, site_url)))
 
     for fence in fences(text):
         prose(at, fence.line - 1)
@@ -57,6 +62,16 @@ def parts(path: Path, language: str, site_url: str) -> list[Part]:
         at = fence.end
     prose(at, len(lines))
     return found
+
+
+def _expand(text: str, language: str) -> str:
+    """The page with what is written from data, which holds boxes and code itself."""
+
+    def fill(match):
+        kind, _, name = match["name"].partition(".")
+        return WRITTEN[kind].make(name, language) if kind in WRITTEN else match[0]
+
+    return facts.NAME.sub(fill, text)
 
 
 def _flatten_boxes(text: str) -> str:
@@ -84,22 +99,18 @@ def _flatten_boxes(text: str) -> str:
 def _resolve(text: str, language: str) -> str:
     def fill(match):
         kind, _, rest = match["name"].partition(".")
-        if kind == "cite":
-            reference = facts.cite()[rest]
-            return f"([{reference.authors}, {reference.year}]({reference.url}))"
         if kind == "figures":
             return _figure_text(rest, language)
         if kind == "diagrams":
             words = diagram.load(rest).WORDS[language]
             return f"*{words['caption']}* {words['alt']}"
-        if kind in ("lists", "claims"):
-            return {"lists": lists, "claims": claims}[kind].make(rest, language)
-        value = facts.facts()
-        for step in rest.split("."):
-            value = value[step]
-        return str(value)
+        if kind == "mock":
+            return mock.text(language)
+        if kind == "atlas":
+            return atlas.make_plain(rest, language)
+        return written.fill(match["name"])
 
-    return HEADING_ID.sub(r"\1", facts.NAME.sub(fill, text))
+    return HEADING_ID.sub(r"\1", TAG.sub("", facts.NAME.sub(fill, text)))
 
 
 def _figure_text(experiment: str, language: str) -> str:
@@ -110,9 +121,11 @@ def _figure_text(experiment: str, language: str) -> str:
     return "\n\n".join(shown)
 
 
-def _absolute_links(text: str, uri: str, site_url: str) -> str:
+def absolute_links(text: str, uri: str, site_url: str) -> str:
     def absolute(match):
         target = normpath(join(dirname(uri), match["target"]))
+        if target.endswith(".json"):
+            return f"]({site_url}{target})"
         stem = target.rsplit(".", 1)[0]
         stem = "" if stem == "index" else stem.removesuffix("/index") + "/"
         return f"]({site_url}{stem}{match['anchor'] or ''})"

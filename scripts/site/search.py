@@ -4,10 +4,9 @@ import logging
 from functools import cache
 from pathlib import Path
 
-import yaml
 from mkdocs.exceptions import PluginError
 
-from scripts.site.source import ROOT
+from scripts.site.source import ROOT, read_yaml
 
 TERMS = ROOT / "docs" / "data" / "terms.yml"
 # Material 9.8.1 splits a Chinese query into words of the index, but its loops stop
@@ -30,7 +29,7 @@ def teach_jieba() -> None:
     import jieba
 
     jieba.setLogLevel(logging.WARNING)
-    for term in yaml.safe_load(TERMS.read_text(encoding="utf-8")):
+    for term in read_yaml(TERMS):
         for word in str(term.get("zh") or "").split("/"):
             if any("\u4e00" <= character <= "\u9fff" for character in word):
                 jieba.add_word(word.strip())

@@ -15,6 +15,10 @@ from scripts.site.source import ROOT
 
 # Pages that the build writes from data.
 LISTS = {f"reference/{name}.md" for name in ("rejected", "glossary", "bibliography")}
+LISTS |= {
+    f"practice/{path.name}" for path in ROOT.glob("docs/en/pages/practice/blocks-*")
+}
+LISTS.add("practice/released-models.md")
 
 
 @dataclass(frozen=True)
@@ -28,9 +32,9 @@ class Page:
 
     @property
     def topical(self) -> bool:
-        """A page that teaches one subject: no index, lab or list."""
+        """A page that teaches one subject: no index, lab, list or exercise."""
         folder, _, name = self.path.rpartition("/")
-        is_list = self.path in LISTS or folder == "claims"
+        is_list = self.path in LISTS or folder in ("claims", "interview")
         return folder not in ("", "labs") and name != "index.md" and not is_list
 
 

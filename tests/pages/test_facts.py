@@ -7,12 +7,23 @@ from string import Formatter
 import pytest
 
 from scripts.measure import digest, look, records
-from scripts.site import citations, claims, diagram, facts, lists, render
+from scripts.site import (
+    asked,
+    atlas,
+    citations,
+    claims,
+    diagram,
+    facts,
+    lists,
+    mock,
+    render,
+)
 from scripts.site.source import ROOT, without_fences
 from tests.pages import test_numbers, test_terms, test_typography
 
 NAME = re.compile(r"\[\[(.*?)\]\]")
-PARTS = re.compile(r" (facts\.\w+\.\w+|(?:figures|diagrams|lists|claims|cite)\.\w+) ")
+KINDS = "figures|diagrams|lists|claims|interview|mock|atlas|cite"
+PARTS = re.compile(rf" (facts\.\w+\.\w+|(?:{KINDS})\.\w+) ")
 EXPERIMENTS = records.experiments()
 RECORDS = sorted(p for p in records.RECORDS.rglob("*") if p.is_file())
 LANGUAGES = ("zh", "en")
@@ -44,6 +55,9 @@ def known() -> dict[str, set[str]]:
         "diagrams": set(diagram.names()),
         "lists": set(lists.NAMES),
         "claims": set(claims.names()),
+        "atlas": set(atlas.NAMES),
+        "interview": set(asked.names()),
+        "mock": set(mock.NAMES),
         "cite": set(citations.references()),
     }
 

@@ -2,12 +2,12 @@
 
 import pytest
 
-from scripts.site import citations, lists
+from scripts.site import citations, lists, source
 from scripts.site.source import LANGUAGES, SourceError, headings
 from tests.pages import test_numbers, test_terms, test_typography
 from tests.pages.reading import EN, ZH
 
-GLOSSARY = lists._read(lists.DATA / "glossary.yml")
+GLOSSARY = source.read_yaml(lists.DATA / "glossary.yml")
 PAGES = {"zh": ZH, "en": EN}
 
 
@@ -50,8 +50,8 @@ def test_unknown_list_is_named():
 
 
 def test_damaged_data_is_one_line(tmp_path, monkeypatch):
-    monkeypatch.setattr(lists, "ROOT", tmp_path)
+    monkeypatch.setattr(source, "ROOT", tmp_path)
     (tmp_path / "a.yml").write_text("a: [", encoding="utf-8")
     with pytest.raises(SourceError, match=r"^a\.yml: ") as caught:
-        lists._read(tmp_path / "a.yml")
+        source.read_yaml(tmp_path / "a.yml")
     assert "\n" not in str(caught.value)

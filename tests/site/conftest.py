@@ -15,8 +15,18 @@ COPIED = [
     "snippets",
     "scripts",
     "tests/claims",
+    "tests/interview",
     "mkdocs.yml",
     "constraints.txt",
+]
+
+UNUSED = [  # by one topic alone
+    "scripts/site/diagrams",
+    "docs/data/claims",
+    "docs/data/interview",
+    "docs/data/quiz",
+    "tests/claims",
+    "tests/interview",
 ]
 
 
@@ -83,8 +93,23 @@ class Project:
         for folder in (self.root / "snippets").iterdir():
             if folder.is_dir() and folder.name not in kept:
                 shutil.rmtree(folder)
-        for unused in ("scripts/site/diagrams", "docs/data/claims", "tests/claims"):
-            shutil.rmtree(self.root / unused)
+        self._keep_experiments(topic)
+        for unused in UNUSED:
+            shutil.rmtree(self.root / unused, ignore_errors=True)
+
+    def _keep_experiments(self, topic: str) -> None:
+        """Leave the experiments whose figures the topic's pages show."""
+        pages = (self.root / "docs/en/pages" / topic).iterdir()
+        shown = {
+            name
+            for page in pages
+            for name in re.findall(r"figures\.(\w+)", page.read_text(encoding="utf-8"))
+        }
+        for script in (self.root / "scripts/experiments").glob("*.py"):
+            if script.stem not in shown:
+                script.unlink()
+                for made in (self.root / "docs").glob(f"*/*/{script.stem}.*"):
+                    made.unlink()
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from mkdocs.exceptions import PluginError
 from scripts.site import formulas
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = SimpleNamespace(file=SimpleNamespace(src_uri="page.md"))
+PAGE = SimpleNamespace(file=SimpleNamespace(src_uri="page.md"), meta={})
 
 
 def test_inline_and_display():
@@ -37,6 +37,16 @@ def test_bad_tex_is_one_line_that_names_the_page(tex):
         formulas.render(rf'<span class="arithmatex">\({tex}\)</span>', PAGE)
     message = str(caught.value)
     assert message.startswith("page.md: formula") and "\n" not in message
+
+
+def test_page_that_asks_for_mathml_alone():
+    page = SimpleNamespace(file=PAGE.file, meta={"formulas": "mathml"})
+    source = r'<p><span class="arithmatex">\(x &lt; y\)</span></p>'
+    short = formulas.render(source, page)
+    assert short.startswith("<p><math") and "<mo>&lt;</mo>" in short
+    assert "katex" not in short and "annotation" not in short
+    display = formulas.render(r'<div class="arithmatex">\[\sqrt{x}\]</div>', page)
+    assert 'display="block"' in display and "<msqrt>" in display
 
 
 def test_text_without_formulas_is_untouched():

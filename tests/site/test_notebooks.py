@@ -99,6 +99,8 @@ def test_nested_boxes():
 
 def test_links_become_absolute():
     text = "[a](low-precision.md#x) [b](../index.md) [c](../labs/deep-stack.ipynb)"
-    assert plain._absolute_links(text, "rmsnorm/rms-norm.md", URL) == (
+    text += " [d](../records/amd-epyc/norm_speed_cpu.json)"
+    assert plain.absolute_links(text, "rmsnorm/rms-norm.md", URL) == (
         f"[a]({URL}rmsnorm/low-precision/#x) [b]({URL}) [c]({URL}labs/deep-stack/)"
+        f" [d]({URL}records/amd-epyc/norm_speed_cpu.json)"
     )

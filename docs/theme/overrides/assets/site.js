@@ -29,17 +29,27 @@ document.querySelector("[data-md-component=search-query]").addEventListener("inp
   if (!event.isComposing) event.target.dispatchEvent(new Event("keyup"));
 });
 
-// The ledger: one button a verdict. Without scripts every claim is shown.
+// Lists with buttons to choose from: the ledger by verdict, interview questions by
+// level. Without scripts all of a list is shown.
+const LISTS = [
+  { rows: ".claim", by: "verdict", label: zh ? "按结论筛选" : "Filter by verdict" },
+  { rows: ".asked", by: "level", label: zh ? "按级别筛选" : "Filter by level" },
+];
 const choose = () => {
-  const claims = [...document.querySelectorAll(".claim")];
-  if (!claims.length || document.querySelector(".verdicts")) return;
+  if (document.querySelector(".filter")) return;
+  for (const { rows, by, label } of LISTS) {
+    const list = [...document.querySelectorAll(rows)];
+    if (list.length) list[0].before(filter(list, by, label));
+  }
+};
+const filter = (list, by, label) => {
   const bar = document.createElement("div");
-  bar.className = "verdicts";
+  bar.className = "filter";
   bar.setAttribute("role", "group");
-  bar.setAttribute("aria-label", zh ? "按结论筛选" : "Filter by verdict");
+  bar.setAttribute("aria-label", label);
   const show = (chosen) => {
     for (const button of bar.children) button.setAttribute("aria-pressed", button.value === chosen);
-    for (const claim of claims) claim.hidden = chosen !== "" && claim.dataset.verdict !== chosen;
+    for (const row of list) row.hidden = chosen !== "" && row.dataset[by] !== chosen;
   };
   const add = (value, label, count) => {
     const button = document.createElement("button");
@@ -47,18 +57,18 @@ const choose = () => {
     button.addEventListener("click", () => show(value));
     bar.append(button);
   };
-  add("", zh ? "全部" : "all", claims.length);
-  for (const verdict of new Set(claims.map((claim) => claim.dataset.verdict))) {
-    const same = claims.filter((claim) => claim.dataset.verdict === verdict);
-    add(verdict, same[0].querySelector(".verdict").textContent, same.length);
+  add("", zh ? "全部" : "all", list.length);
+  for (const value of new Set(list.map((row) => row.dataset[by]))) {
+    const same = list.filter((row) => row.dataset[by] === value);
+    add(value, same[0].querySelector("." + by).textContent, same.length);
   }
-  claims[0].before(bar);
   show("");
+  return bar;
 };
-// A link to a claim that the filter hides shows all claims again.
+// A link to a row that the filter hides shows all rows again.
 const reveal = () => {
-  if (document.getElementById(location.hash.slice(1))?.closest(".claim[hidden]")) {
-    document.querySelector(".verdicts button").click();
+  if (document.getElementById(location.hash.slice(1))?.closest("[hidden]:is(.claim, .asked)")) {
+    document.querySelector(".filter button").click();
   }
 };
 window.addEventListener("hashchange", reveal);
