@@ -10,6 +10,9 @@ from tests.browser.conftest import VIEWPORTS
 
 SERIOUS = ("serious", "critical")
 LOCAL = ("data:", "blob:")
+# First load of a page in bytes: HTML, CSS and script, before compression.
+FIRST_LOAD, LAB_HTML = 600_000, 200_000
+WEIGHED = ("document", "stylesheet", "script")
 ONLY_VIOLATIONS = {"resultTypes": ["violations"]}
 # The picture of a formula; screen readers get the MathML beside it.
 FORMULAS = [".katex-html"]
@@ -22,7 +25,7 @@ class Watch:
     """What goes wrong while a page loads, one line each."""
 
     def __init__(self, page, address, expect_404=False):
-        self.problems = []
+        self.problems, self.weight = [], {}
         self._address, self._expect_404 = address, expect_404
         page.on("console", self._console)
         page.on("pageerror", lambda error: self.problems.append(f"error: {error}"))
@@ -42,6 +45,18 @@ class Watch:
     def _response(self, response):
         if response.status >= 400 and not self._expect_404:
             self.problems.append(f"HTTP {response.status}: {response.url}")
+        worker = response.url.endswith(".js")
+        if response.ok and (worker or response.request.resource_type in WEIGHED):
+            self.weight[response.url] = response
+
+    def weigh(self, url: str) -> str:
+        """The page's first load as one line; too much of it is a problem."""
+        sizes = {name: len(got.body()) for name, got in self.weight.items()}
+        total, html = sum(sizes.values()), sizes[url]
+        line = f"{total / 1000:.0f} KB, HTML {html / 1000:.0f} KB"
+        if total > FIRST_LOAD or ("/labs/" in url and html > LAB_HTML):
+            self.problems.append(f"too heavy: {line}: {sizes}")
+        return line
 
 
 WIDE = """() => [...document.querySelectorAll('body *')]
@@ -68,8 +83,11 @@ SCHEME = {"phone": "light", "desktop": "dark"}
 OTHER = {"light": "dark", "dark": "light"}
 
 
-def visit(path, viewport, site, open_page, browser_checks) -> None:
-    """Open one page and fail with all that is wrong on it."""
+def visit(path, viewport, site, open_page, browser_checks, measured=None) -> None:
+    """Open one page and fail with all that is wrong on it.
+
+    ``measured`` takes the line that says how much the page loads.
+    """
     size, scheme = VIEWPORTS[viewport], SCHEME[viewport]
     # Without scripts the portal stays where it is and can be looked at.
     page = open_page(color_scheme=scheme, viewport=size, java_script_enabled=path != "")
@@ -78,6 +96,8 @@ def visit(path, viewport, site, open_page, browser_checks) -> None:
     page.wait_for_load_state("networkidle")
     if path:
         settle(page)
+        if measured:
+            measured("measured", f"first load of {path}: {watch.weigh(page.url)}")
         look_at(page, size["width"], watch)
         browser_checks.add(4)
     page.emulate_media(color_scheme=OTHER[scheme])

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.browser import crawl
 from tests.browser.conftest import VIEWPORTS
 from tests.browser.crawl import Watch, look_at, settle, visit
 
@@ -22,6 +23,18 @@ PLANTED = {
     "axe": ADD + "'<a href=\"/\"></a>'",
     "formula": ADD + r"'<p>\\(x\\)</p>'",
 }
+
+
+def test_a_heavy_page_is_noticed(site, open_page, monkeypatch):
+    page = open_page()
+    watch = Watch(page, site[1])
+    page.goto(site[1] + "en/")
+    settle(page)
+    line = watch.weigh(page.url)
+    assert line.endswith(" KB") and not watch.problems
+    monkeypatch.setattr(crawl, "FIRST_LOAD", 1000)
+    watch.weigh(page.url)
+    assert watch.problems[0].startswith(f"too heavy: {line}")
 
 
 @pytest.mark.parametrize("what", PLANTED)

@@ -8,5 +8,6 @@ from tests.browser.crawl import visit
 
 @pytest.mark.parametrize("viewport", VIEWPORTS)
 @pytest.mark.parametrize("path", urls("en"))
-def test_page(path, viewport, site, open_page, browser_checks):
-    visit(path, viewport, site, open_page, browser_checks)
+def test_page(path, viewport, site, open_page, browser_checks, record_property):
+    measured = record_property if viewport == "desktop" else None
+    visit(path, viewport, site, open_page, browser_checks, measured)
