@@ -5,13 +5,11 @@ it: a check that runs (tests/claims/test_<topic>.py::test_<id>, shown on the pag
 a citation, or both.
 """
 
-import ast
 import re
 from functools import cache
 from pathlib import Path
 
-import yaml
-
+from scripts.site import citations, lists, source
 from scripts.site.source import LANGUAGES, ROOT, SourceError
 
 FOLDER = ROOT / "docs" / "data" / "claims"
@@ -76,11 +74,7 @@ def rows(topic: str) -> list[dict]:
 
 @cache
 def _read(path: Path, stamp: int) -> list[dict]:
-    try:
-        found = yaml.safe_load(path.read_text(encoding="utf-8")) or []
-    except (OSError, yaml.YAMLError) as error:
-        reason = str(error).splitlines()[0]
-        raise SourceError(f"{path.relative_to(ROOT)}: {reason}") from None
+    found = source.read_yaml(path) or []
     for row in found:
         if problem := problem_of(row):
             name = row.get("id", "?") if isinstance(row, dict) else "?"
@@ -111,23 +105,9 @@ def problem_of(row) -> str | None:
 
 
 def check_source(topic: str, row: dict) -> str:
-    """The test function that decides a row, as it stands in its file."""
+    """The test function that decides a row, with all of its file that it needs."""
     path = CHECKS / f"test_{topic.replace('-', '_')}.py"
-    name = f"test_{row['id'].replace('-', '_')}"
-    found = _functions(path, path.stat().st_mtime_ns) if path.is_file() else {}
-    if name not in found:
-        raise SourceError(f"{path.relative_to(ROOT)} has no {name}")
-    return found[name]
-
-
-@cache
-def _functions(path: Path, stamp: int) -> dict[str, str]:
-    lines = path.read_text(encoding="utf-8").splitlines()
-    return {
-        node.name: "\n".join(lines[node.lineno - 1 : node.end_lineno])
-        for node in ast.parse("\n".join(lines)).body
-        if isinstance(node, ast.FunctionDef)
-    }
+    return source.complete(path, f"test_{row['id'].replace('-', '_')}")
 
 
 def topic_list(topic: str, language: str) -> str:
@@ -162,8 +142,6 @@ def entry(topic: str, row: dict, language: str) -> str:
 def _sources(row: dict, words: dict) -> str:
     parts = []
     if keys := row.get("cite"):
-        from scripts.site import citations
-
         known = citations.references()
         for key in keys:
             if key not in known:
@@ -177,8 +155,6 @@ def _sources(row: dict, words: dict) -> str:
 
 
 def _title(page: str, words: dict) -> str:
-    from scripts.site import lists
-
     language = "zh" if words is WORDS["zh"] else "en"
     path = page.partition("#")[0]
     titles = lists.pages(language)
@@ -208,14 +184,12 @@ def top_list(language: str, base: str = "") -> str:
 
 def overview(language: str) -> str:
     """A line a topic: how many claims, and how many of each verdict."""
-    from scripts.site import lists
-
     words, titles = WORDS[language], lists.pages(language)
     lines = []
     for topic in topics():
         found = [row["verdict"] for row in rows(topic)]
         counts = [f"{words[v]} {found.count(v)}" for v in VERDICTS if v in found]
-        name = re.split(r"[:：] ?", titles[f"claims/{topic}.md"], maxsplit=1)[-1]
+        name = lists.subject(titles[f"claims/{topic}.md"])
         tail = words["comma"].join(counts)
         lines.append(f"- [{name}]({topic}.md){words['colon']}{tail}")
     return "\n".join(lines)
@@ -229,16 +203,13 @@ def append_links(markdown: str, path: str, language: str) -> str:
         for topic, row in everything()
         if row["page"].partition("#")[0] == path
     ]
-    if not settled:
-        return markdown
     to_root = "../" * path.count("/")
     links = [
-        f"    - [{row['claim'][language].rstrip('。.')}]"
+        f"[{row['claim'][language].rstrip('。.')}]"
         f"({to_root}claims/{topic}.md#{row['id']}): {words[row['verdict']]}"
         for topic, row in settled
     ]
-    head = f'??? question "{words["settled"]} ({len(settled)})"'
-    return "\n".join([markdown.rstrip("\n"), "", head, "", *links, ""])
+    return lists.append_folded(markdown, words["settled"], links)
 
 
 def make(name: str, language: str) -> str:

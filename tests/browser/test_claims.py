@@ -16,11 +16,11 @@ SHOWN = ".claim:not([hidden])"
 def test_filter_by_mouse(language, viewport, site, open_page, browser_checks):
     page = open_page(viewport=VIEWPORTS[viewport])
     page.goto(f"{site[1]}{language}/claims/{TOPIC}/")
-    button = page.locator(".verdicts button[value=wrong]")
+    button = page.locator(".filter button[value=wrong]")
     button.click()
     assert page.locator(SHOWN).count() == WRONG < len(ROWS)
     assert button.get_attribute("aria-pressed") == "true"
-    page.locator(".verdicts button").first.click()
+    page.locator(".filter button").first.click()
     assert page.locator(SHOWN).count() == len(ROWS)
     browser_checks.add(2)
 
@@ -29,7 +29,7 @@ def test_filter_by_mouse(language, viewport, site, open_page, browser_checks):
 def test_filter_by_keyboard(language, site, open_page, browser_checks):
     page = open_page()
     page.goto(f"{site[1]}{language}/claims/{TOPIC}/")
-    page.locator(".verdicts button").first.focus()
+    page.locator(".filter button").first.focus()
     while page.evaluate("document.activeElement.value") != "wrong":
         page.keyboard.press("Tab")
     page.keyboard.press("Enter")
@@ -40,7 +40,7 @@ def test_filter_by_keyboard(language, site, open_page, browser_checks):
 def test_a_link_shows_a_hidden_claim(site, open_page, browser_checks):
     page = open_page()
     page.goto(f"{site[1]}en/claims/{TOPIC}/")
-    page.locator(".verdicts button[value=wrong]").click()
+    page.locator(".filter button[value=wrong]").click()
     right = next(row["id"] for row in ROWS if row["verdict"] != "wrong")
     page.evaluate(f"location.hash = '#{right}'")
     page.locator(f"#{right}").wait_for(state="visible")
@@ -52,7 +52,7 @@ def test_filter_after_instant_navigation(site, open_page, browser_checks):
     page.goto(f"{site[1]}en/claims/")
     page.wait_for_load_state("networkidle")
     page.locator(f".md-content a[href*='{TOPIC}']").first.click()
-    page.locator(".verdicts button[value=wrong]").click()
+    page.locator(".filter button[value=wrong]").click()
     assert page.locator(SHOWN).count() == WRONG
     browser_checks.add()
 
@@ -61,5 +61,5 @@ def test_without_scripts_all_is_shown(site, open_page, browser_checks):
     page = open_page(java_script_enabled=False)
     page.goto(f"{site[1]}en/claims/{TOPIC}/")
     assert page.locator(SHOWN).count() == len(ROWS)
-    assert page.locator(".verdicts").count() == 0
+    assert page.locator(".filter").count() == 0
     browser_checks.add()

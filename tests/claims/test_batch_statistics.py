@@ -267,14 +267,22 @@ def test_batchnorm_for_absolute_values_layernorm_for_directions():
 
 
 def test_a_bias_before_batchnorm_is_useless():
-    linear, norm = nn.Linear(4, 3).double(), nn.BatchNorm1d(3).double()
-    x = randn(16, 4)
-    y = norm(linear(x))
-    y.pow(3).sum().backward()
-    assert linear.bias.grad.abs().max() < 1e-9 < linear.weight.grad.abs().max()
-    with torch.no_grad():
-        linear.bias += 7
-    torch.testing.assert_close(norm(linear(x)), y)
+    x, stream = randn(16, 4), randn(16, 3, seed=1)
+
+    def effect(between):  # of the bias: its gradient, and its change of the output
+        torch.manual_seed(0)
+        linear, norm = nn.Linear(4, 3).double(), nn.BatchNorm1d(3).double()
+        y = norm(between(linear(x)))
+        y.pow(3).sum().backward()
+        assert linear.weight.grad.abs().max() > 1
+        with torch.no_grad():
+            linear.bias += 7
+        change = (norm(between(linear(x))) - y).abs().max()
+        return linear.bias.grad.abs().max(), change
+
+    assert max(effect(lambda h: h)) < 1e-9  # directly
+    assert max(effect(lambda h: stream + h)) < 1e-9  # through a residual sum
+    assert min(effect(torch.relu)) > 0.1
 
 
 def test_batchnorm_is_free_at_inference():

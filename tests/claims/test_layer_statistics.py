@@ -250,6 +250,8 @@ def test_layernorm_only_helps_optimization():
     queries = randn(2000, 8, seed=1)
     normalized = layer_norm(keys, (8,))
     assert 4 not in (queries @ keys.T).argmax(-1)  # no query selects it
+    tying = torch.linalg.lstsq(keys[:4], torch.ones(4, 1).double()).solution
+    torch.testing.assert_close(keys @ tying, torch.ones(5, 1).double())  # at best
     assert set((queries @ normalized.T).argmax(-1).tolist()) == {0, 1, 2, 3, 4}
     assert (normalized.sum(-1)).abs().max() < 1e-12  # all-ones: equal scores
     assert keys.sum(-1).std() > 1

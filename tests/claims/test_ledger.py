@@ -1,12 +1,13 @@
 """The ledger is whole: rows in form, checks that exist, pages that exist."""
 
 import ast
+import builtins
 
 import pytest
 
-from scripts.site import citations, claims
+from scripts.site import citations, claims, source
 from scripts.site.source import LANGUAGES, SourceError, headings
-from tests.pages import test_terms, test_typography
+from tests.pages import test_parity, test_terms, test_typography
 from tests.pages.reading import EN, ZH
 
 PAGES = {"zh": ZH, "en": EN}
@@ -40,6 +41,27 @@ def test_rows_and_checks_belong_together(topic, obeyed):
     obeyed(f"{path.name} has no {name}" for name in sorted(wanted - tests))
 
 
+CHECKED = [(topic, row) for topic, row in ROWS if row.get("check")]
+
+
+@pytest.mark.parametrize(
+    ("topic", "row"), CHECKED, ids=[row["id"] for _, row in CHECKED]
+)
+def test_what_a_reader_copies_is_complete(topic, row):
+    """The check on the page stands with its imports and helpers, and names no other."""
+    text = claims.check_source(topic, row)
+    given = {name for node in ast.parse(text).body for name in source.bound(node)}
+    assert source.global_names(text) <= given | set(dir(builtins))
+
+
+def test_a_copied_check_runs():
+    """One that needs imports of all kinds, helpers and constants of its file."""
+    row = next(r for _, r in CHECKED if r["id"] == "pre-norm-variance-grows-linearly")
+    copied = {"__name__": "copied"}
+    exec(claims.check_source("placement-and-depth", row), copied)
+    copied["test_pre_norm_variance_grows_linearly"]()
+
+
 @pytest.mark.parametrize(("topic", "row"), ROWS, ids=NAMES)
 def test_row_leads_somewhere(topic, row, obeyed):
     path, _, anchor = row["page"].partition("#")
@@ -60,6 +82,8 @@ def test_row_leads_somewhere(topic, row, obeyed):
 def test_row_reads_well(topic, row, obeyed):
     for field in ("claim", "correct"):
         text = row[field]["zh"]
+        apart = test_parity.violations(text, row[field]["en"])
+        obeyed(f"{row['id']}: {field}: {v}" for v in apart)
         found = test_typography.violations(text)
         found += test_terms.refused(text, test_terms.TERMS)
         obeyed(f"{row['id']}: {field}: {v.partition(': ')[2]}" for v in found)
@@ -101,7 +125,7 @@ def test_bad(change, says):
 
 
 def test_damaged_file_is_one_line(tmp_path, monkeypatch):
-    monkeypatch.setattr(claims, "ROOT", tmp_path)
+    monkeypatch.setattr(source, "ROOT", tmp_path)
     monkeypatch.setattr(claims, "FOLDER", tmp_path)
     (tmp_path / "basics.yml").write_text("- id: [", encoding="utf-8")
     with pytest.raises(SourceError, match=r"^basics\.yml: ") as caught:
