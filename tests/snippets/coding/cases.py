@@ -1,0 +1,96 @@
+"""Inputs and comparisons of the coding tasks. Failures say the case, not the fix."""
+
+from contextlib import contextmanager
+
+import torch
+
+ONE_ROUNDING = {
+    torch.float64: 1e-11,
+    torch.float32: 1e-5,
+    torch.bfloat16: 2**-8 * 1.05,
+    torch.float16: 2**-11 * 1.05,
+}
+DTYPES = tuple(ONE_ROUNDING)
+SHAPES = ((7,), (3, 5), (2, 3, 31), (2, 1, 3, 17), (4, 2))
+
+
+def numbers(shape, *, offset=0.0, scale=1.0, dtype=torch.float64, seed=0):
+    """Random rows of unequal size."""
+    generator = torch.Generator().manual_seed(seed + sum(shape))
+    x = torch.randn(shape, generator=generator, dtype=torch.float64)
+    sizes = 2 ** torch.randn((*shape[:-1], 1), generator=generator, dtype=x.dtype)
+    return (scale * (sizes * x + offset)).to(dtype)
+
+
+def gains(d, *, dtype=torch.float64, seed=0):
+    """Far from one, one of them negative."""
+    generator = torch.Generator().manual_seed(50 + seed)
+    gain = 0.3 + 2 * torch.rand(d, generator=generator, dtype=torch.float64)
+    gain[0] *= -1
+    return gain.to(dtype)
+
+
+def expect(good, case: str, words: str) -> None:
+    if not good:
+        raise AssertionError(f"{case}: {words}")
+
+
+def close(what, actual, expected, rtol=1e-9, *, atol=0.0, case="", rowwise=True):
+    """Entries agree, up to rtol of the row's largest (or of each, not rowwise)."""
+    expect(isinstance(actual, torch.Tensor), case, f"{what} is {type(actual).__name__}")
+    shapes = tuple(actual.shape), tuple(expected.shape)
+    expect(shapes[0] == shapes[1], case, f"{what} is {shapes[0]}, expected {shapes[1]}")
+    actual, wanted = actual.detach().double(), expected.detach().double()
+    size = wanted.abs()
+    if rowwise and size.ndim:
+        size = size.amax(dim=-1, keepdim=True)
+    good = (actual - wanted).abs() <= atol + rtol * size
+    if not bool(good.all()):
+        where = tuple((~good).nonzero()[0].tolist())
+        at = f"[{', '.join(map(str, where))}]" if where else ""
+        pair = _shown(float(actual[where]), float(wanted[where]))
+        raise AssertionError(
+            f"{case}: {what}{at} is {pair[0]}, expected {pair[1]} "
+            f"({int((~good).sum())} of {good.numel()} entries off)"
+        )
+
+
+def _shown(actual: float, wanted: float) -> tuple[str, str]:
+    """Both with six digits, or as many as it takes to see that they differ."""
+    for digits in range(6, 18):
+        pair = f"{actual:.{digits}g}", f"{wanted:.{digits}g}"
+        if pair[0] != pair[1]:
+            break
+    return pair
+
+
+def has_dtype(what, actual, dtype, case):
+    expect(isinstance(actual, torch.Tensor), case, f"{what} is {type(actual).__name__}")
+    expect(actual.dtype == dtype, case, f"{what} is {actual.dtype}, expected {dtype}")
+
+
+def results(found, names: str, case):
+    """The results of a function that returns several, all of them tensors."""
+    wanted, kind = names.split(), type(found).__name__
+    expect(isinstance(found, tuple | list), case, f"the result is {kind}, not a tuple")
+    expect(len(found) == len(wanted), case, f"{len(found)} results, not {len(wanted)}")
+    return found
+
+
+@contextmanager
+def unchanged(case, *inputs):
+    before = [each.detach().clone() for each in inputs]
+    yield
+    for each, copy in zip(inputs, before, strict=True):
+        same = torch.equal(each.detach(), copy) and each.dtype == copy.dtype
+        expect(same, case, "an input was changed in place")
+
+
+def gradients(y, inputs, grad_y, case):
+    """Autograd through the implementation; a cut graph is a failure."""
+    expect(isinstance(y, torch.Tensor), case, f"the result is {type(y).__name__}")
+    expect(y.requires_grad, case, "no gradient flows through the result")
+    found = torch.autograd.grad(y, inputs, grad_y, allow_unused=True)
+    for each, name in zip(found, "123456", strict=False):
+        expect(each is not None, case, f"no gradient reaches input {name}")
+    return found

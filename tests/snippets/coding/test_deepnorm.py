@@ -1,0 +1,172 @@
+"""DeepNorm: its output by hand, and the spread of the weights that it draws."""
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from snippets.coding.deepnorm import DeepNorm
+from tests.snippets.coding.cases import close, expect, gradients, numbers, unchanged
+
+JUDGED = DeepNorm
+NAMES = ("query", "key", "value", "output", "up", "down")
+
+
+class Branch(nn.Module):
+    """Linear layers of the names that the task knows; calls only some."""
+
+    def __init__(self, d, wide=4):
+        super().__init__()
+        self.inner = nn.ModuleDict()
+        for name in NAMES:
+            sizes = {"up": (d, wide * d), "down": (wide * d, d)}.get(name, (d, d))
+            self.inner[name] = nn.Linear(*sizes)
+            nn.init.constant_(self.inner[name].bias, 0.5)
+
+    def forward(self, x):
+        return self.inner["down"](torch.tanh(self.inner["up"](x))) - 2 * x.roll(1, -1)
+
+
+def _block(kind, layers, d=8, seed=0):
+    torch.manual_seed(seed)
+    return kind(Branch(d), d, layers)
+
+
+def check_output(kind):
+    for layers in (1, 6, 100):
+        block, x = _block(kind, layers), numbers((2, 3, 8), dtype=torch.float32)
+        case = f"{layers} layers, x (2, 3, 8) in float32"
+        branch = next((m for m in block.modules() if isinstance(m, Branch)), None)
+        expect(branch is not None, case, "the block does not hold its branch")
+        with torch.no_grad(), unchanged(case, x):
+            y = block(x)
+            stream = x.double() * (2.0 * layers) ** 0.25 + branch(x).double()
+        close("y", y, F.layer_norm(stream, (8,)), 1e-4, case=case)
+
+
+def check_gradients(kind):
+    block, case = _block(kind, 6), "6 layers, gradient of x by autograd"
+    x = numbers((3, 8), dtype=torch.float32).requires_grad_()
+    branch = next(m for m in block.modules() if isinstance(m, Branch))
+    g = numbers((3, 8), dtype=torch.float32, seed=1)
+    (ours,) = gradients(block(x), [x], g, case)
+    exact = F.layer_norm(x * 12**0.25 + branch(x), (8,))
+    close("gradient of x", ours, torch.autograd.grad(exact, x, g)[0], 1e-3, case=case)
+
+
+def check_spread(kind):
+    for layers in (2, 50):
+        block = _block(kind, layers, d=96)
+        branch = next(m for m in block.modules() if isinstance(m, Branch))
+        for name in NAMES:
+            layer = branch.inner[name]
+            gain = 1.0 if name in ("query", "key") else (8 * layers) ** -0.25
+            fan = sum(layer.weight.shape)
+            wanted, found = gain * (2 / fan) ** 0.5, float(layer.weight.detach().std())
+            case = f"{layers} layers, weights of {name}"
+            words = f"deviation {found:.4f}, expected {wanted:.4f}"
+            expect(abs(found / wanted - 1) < 0.04, case, words)
+            tails = float((layer.weight.detach().abs() > 2.5 * found).double().mean())
+            expect(tails > 0.004, case, "not drawn from a normal distribution")
+            kept = bool((layer.bias == 0.5).all())
+            expect(kept, case, "the bias was changed")
+
+
+CHECKS = [check_output, check_gradients, check_spread]
+
+
+class _Wrong(DeepNorm):
+    """The right block, for variants that change one thing."""
+
+    def linears(self):
+        return [
+            (name.rpartition(".")[2], layer)
+            for name, layer in self.branch.named_modules()
+            if isinstance(layer, nn.Linear)
+        ]
+
+
+class AlphaOnTheBranch(_Wrong):
+    def forward(self, x):
+        return self.norm(x + self.alpha * self.branch(x))
+
+
+class AlphaAfterTheNorm(_Wrong):
+    def forward(self, x):
+        return self.alpha * self.norm(x + self.branch(x))
+
+
+class NormOnTheBranch(_Wrong):
+    def forward(self, x):
+        return self.alpha * x + self.norm(self.branch(x))
+
+
+class SublayersForLayers(_Wrong):
+    def __init__(self, branch, d, layers):
+        super().__init__(branch, d, 2 * layers)
+
+
+class AlphaOfTheEncoderDecoder(_Wrong):
+    def __init__(self, branch, d, layers):
+        super().__init__(branch, d, layers)
+        self.alpha = (3 * layers) ** 0.25
+
+
+class BetaInTheForwardPass(_Wrong):
+    def forward(self, x):
+        beta = (self.alpha**4 * 4) ** -0.25
+        return self.norm(self.alpha * x + beta * self.branch(x))
+
+
+class BetaOnQueriesAndKeys(_Wrong):
+    def __init__(self, branch, d, layers):
+        super().__init__(branch, d, layers)
+        for name, layer in self.linears():
+            if name in ("query", "key"):
+                nn.init.xavier_normal_(layer.weight, (8 * layers) ** -0.25)
+
+
+class BetaForgotten(_Wrong):
+    def __init__(self, branch, d, layers):
+        super().__init__(branch, d, layers)
+        for _, layer in self.linears():
+            nn.init.xavier_normal_(layer.weight)
+
+
+class UniformForNormal(_Wrong):
+    def __init__(self, branch, d, layers):
+        super().__init__(branch, d, layers)
+        for name, layer in self.linears():
+            gain = 1.0 if name in ("query", "key") else (8 * layers) ** -0.25
+            nn.init.xavier_uniform_(layer.weight, gain)
+
+
+class BiasesCleared(_Wrong):
+    def __init__(self, branch, d, layers):
+        super().__init__(branch, d, layers)
+        for _, layer in self.linears():
+            nn.init.zeros_(layer.bias)
+
+
+VARIANTS = [
+    AlphaOnTheBranch,
+    AlphaAfterTheNorm,
+    NormOnTheBranch,
+    SublayersForLayers,
+    AlphaOfTheEncoderDecoder,
+    BetaInTheForwardPass,
+    BetaOnQueriesAndKeys,
+    BetaForgotten,
+    UniformForNormal,
+    BiasesCleared,
+]
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda c: c.__name__)
+def test_right(check, judge):
+    judge(check)
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: v.__name__)
+def test_known_wrong(variant, known_wrong):
+    known_wrong.rejected_by(CHECKS, variant)

@@ -1,0 +1,163 @@
+"""group_norm against torch's GroupNorm in float64."""
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from snippets.coding.group_norm import group_norm
+from tests.snippets.coding.cases import (
+    DTYPES,
+    ONE_ROUNDING,
+    close,
+    gains,
+    gradients,
+    has_dtype,
+    numbers,
+    unchanged,
+)
+
+JUDGED = group_norm
+CASES = (
+    ((2, 6), 3),
+    ((3, 6, 5), 2),
+    ((2, 6, 3, 5), 3),
+    ((1, 4, 2, 3, 2), 1),
+    ((2, 4, 7), 4),
+)
+
+
+def _inputs(shape, dtype=torch.float64):
+    gain, bias = gains(shape[1], dtype=dtype), gains(shape[1], seed=1, dtype=dtype)
+    loud = 2.0 ** torch.arange(shape[1]).reshape(-1, *[1] * (len(shape) - 2))
+    return (numbers(shape, offset=1.0) * loud).to(dtype), gain, bias
+
+
+def _wanted(x, groups, gain, bias, eps):
+    return F.group_norm(x.double(), groups, gain.double(), bias.double(), eps)
+
+
+def check_shapes(group_norm):
+    for shape, groups in CASES:
+        x, gain, bias = _inputs(shape)
+        y = group_norm(x, groups, gain, bias, 1e-3)
+        case = f"x {shape} with {groups} groups, loudness doubling by channel"
+        close("y", y, _wanted(x, groups, gain, bias, 1e-3), case=case)
+
+
+def check_dtypes(group_norm):
+    for dtype in DTYPES:
+        x, gain, bias = _inputs((2, 6, 5), dtype)
+        x = x * 10
+        with unchanged(f"x in {dtype}", x, gain, bias):
+            y = group_norm(x, 3, gain, bias, 1e-5)
+        case = f"x of size up to 300 in {dtype}"
+        has_dtype("y", y, dtype, case)
+        wanted = _wanted(x, 3, gain, bias, 1e-5)
+        close("y", y, wanted, ONE_ROUNDING[dtype], case=case)
+
+
+def check_large_mean(group_norm):
+    x, gain, bias = _inputs((2, 6, 40))
+    x = (numbers((2, 6, 40)) + 3000).float()
+    y = group_norm(x, 3, gain.float(), bias.float(), 1e-5)
+    wanted = _wanted(x, 3, gain.float(), bias.float(), 1e-5)
+    close("y", y, wanted, 1e-2, case="float32 values with mean 3000")
+
+
+def check_gradients(group_norm):
+    x, gain, bias = (each.requires_grad_() for each in _inputs((2, 6, 5)))
+    grad_y, inputs = numbers((2, 6, 5), seed=1), (x, gain, bias)
+    case = "gradients by autograd of x, gain and bias"
+    ours = gradients(group_norm(x, 3, gain, bias, 1e-5), inputs, grad_y, case)
+    exact = torch.autograd.grad(_wanted(x, 3, gain, bias, 1e-5), inputs, grad_y)
+    for name, a, b in zip(("x", "gain", "bias"), ours, exact, strict=True):
+        close(f"gradient of {name}", a, b, case=case)
+
+
+CHECKS = [check_shapes, check_dtypes, check_large_mean, check_gradients]
+
+
+def _finish(y, x, gain, bias):
+    shape = (-1,) + (1,) * (x.ndim - 2)
+    return (y.reshape(x.shape) * gain.reshape(shape) + bias.reshape(shape)).to(x.dtype)
+
+
+def _normalize(parts, dims, eps):
+    var, mean = torch.var_mean(parts, dims, correction=0, keepdim=True)
+    return (parts - mean) * torch.rsqrt(var + eps)
+
+
+def _wide(x):
+    return x.to(torch.promote_types(x.dtype, torch.float32))
+
+
+def every_position_apart(x, groups, gain, bias, eps=1e-5):
+    parts = _wide(x).reshape(len(x), groups, x.shape[1] // groups, -1)
+    return _finish(_normalize(parts, 2, eps), x, gain, bias)
+
+
+def every_channel_apart(x, groups, gain, bias, eps=1e-5):
+    parts = _wide(x).reshape(len(x), x.shape[1], -1)
+    return _finish(_normalize(parts, -1, eps), x, gain, bias)
+
+
+def groups_ignored(x, groups, gain, bias, eps=1e-5):
+    return group_norm(x, 1, gain, bias, eps)
+
+
+def channels_interleaved(x, groups, gain, bias, eps=1e-5):
+    parts = _wide(x).reshape(len(x), x.shape[1] // groups, groups, -1)
+    return _finish(_normalize(parts, (1, 3), eps), x, gain, bias)
+
+
+def batch_pooled(x, groups, gain, bias, eps=1e-5):
+    parts = _wide(x).reshape(len(x), groups, -1)
+    return _finish(_normalize(parts, (0, 2), eps), x, gain, bias)
+
+
+def unbiased_variance(x, groups, gain, bias, eps=1e-5):
+    parts = _wide(x).reshape(len(x), groups, -1)
+    var, mean = torch.var_mean(parts, -1, keepdim=True)
+    return _finish((parts - mean) * torch.rsqrt(var + eps), x, gain, bias)
+
+
+def two_moments(x, groups, gain, bias, eps=1e-5):
+    parts = _wide(x).reshape(len(x), groups, -1)
+    mean = parts.mean(-1, keepdim=True)
+    var = parts.square().mean(-1, keepdim=True) - mean.square()
+    return _finish((parts - mean) * torch.rsqrt(var + eps), x, gain, bias)
+
+
+def gain_by_group(x, groups, gain, bias, eps=1e-5):
+    each = gain.reshape(groups, -1).mean(1).repeat_interleave(x.shape[1] // groups)
+    return group_norm(x, groups, each, bias, eps)
+
+
+def never_upcasts(x, groups, gain, bias, eps=1e-5):
+    parts = x.reshape(len(x), groups, -1)
+    c = parts - parts.mean(-1, keepdim=True)
+    r = torch.rsqrt(c.square().mean(-1, keepdim=True) + eps)
+    return _finish(c * r, x, gain, bias)
+
+
+VARIANTS = [
+    every_position_apart,
+    every_channel_apart,
+    groups_ignored,
+    channels_interleaved,
+    batch_pooled,
+    unbiased_variance,
+    two_moments,
+    gain_by_group,
+    never_upcasts,
+]
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda c: c.__name__)
+def test_right(check, judge):
+    judge(check)
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: v.__name__)
+def test_known_wrong(variant, known_wrong):
+    known_wrong.rejected_by(CHECKS, variant)

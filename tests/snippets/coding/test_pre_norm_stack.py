@@ -1,0 +1,151 @@
+"""pre_norm_stack against the recursion written out, with tell-tale layers."""
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from snippets.coding.pre_norm_stack import pre_norm_stack
+from tests.snippets.coding.cases import (
+    close,
+    expect,
+    gains,
+    gradients,
+    numbers,
+    unchanged,
+)
+
+JUDGED = pre_norm_stack
+D = 6
+
+
+def _norm(seed):
+    return lambda x: F.layer_norm(x, (D,)) * gains(D, seed=seed)
+
+
+def _branch(seed):
+    weight = numbers((D, D), seed=seed)
+    return lambda x: torch.tanh(x @ weight) + 0.3
+
+
+def _layers(depth):
+    return [_branch(i) for i in range(depth)], [_norm(i) for i in range(depth + 1)]
+
+
+def _wanted(x, depth):
+    branches, norms = _layers(depth)
+    stream = [x]
+    for i in range(depth):
+        stream.append(branches[i](norms[i](stream[i])) + stream[i])
+    return norms[depth](stream[depth])
+
+
+def check_depths(pre_norm_stack):
+    for depth in (0, 1, 2, 5):
+        x, case = numbers((2, 3, D), offset=1.0), f"{depth} branches"
+        with unchanged(case, x):
+            y = pre_norm_stack(x, *_layers(depth))
+        close("y", y, _wanted(x, depth), case=case)
+
+
+def check_silent_branches(pre_norm_stack):
+    x, norm = numbers((2, 3, D), offset=5.0), _norm(0)
+    y = pre_norm_stack(x, [torch.zeros_like] * 3, [_norm(i) for i in (1, 2, 3, 0)])
+    close("y", y, norm(x), case="three branches that return zeros")
+
+
+def check_calls(pre_norm_stack):
+    calls = {"branch": 0, "norm": 0}
+
+    def counted(kind):
+        def layer(x):
+            calls[kind] += 1
+            return x
+
+        return layer
+
+    pre_norm_stack(numbers((1, 2, D)), [counted("branch")] * 4, [counted("norm")] * 5)
+    case = "4 branches, 5 norms"
+    expect(calls == {"branch": 4, "norm": 5}, case, f"calls {calls}")
+
+
+def check_gradients(pre_norm_stack):
+    x, grad_y = numbers((2, 3, D)).requires_grad_(), numbers((2, 3, D), seed=1)
+    case = "3 branches, gradient of x by autograd"
+    (ours,) = gradients(pre_norm_stack(x, *_layers(3)), [x], grad_y, case)
+    (exact,) = torch.autograd.grad(_wanted(x, 3), x, grad_y)
+    close("gradient of x", ours, exact, case=case)
+
+
+CHECKS = [check_depths, check_silent_branches, check_calls, check_gradients]
+
+
+def final_norm_forgotten(x, branches, norms):
+    for branch, norm in zip(branches, norms[:-1], strict=True):
+        x = x + branch(norm(x))
+    return x
+
+
+def residual_after_the_norm(x, branches, norms):
+    for branch, norm in zip(branches, norms[:-1], strict=True):
+        x = norm(x)
+        x = x + branch(x)
+    return norms[-1](x)
+
+
+def still_post_norm(x, branches, norms):
+    for branch, norm in zip(branches, norms[:-1], strict=True):
+        x = norm(x + branch(x))
+    return norms[-1](x)
+
+
+def norm_after_the_branch(x, branches, norms):
+    for branch, norm in zip(branches, norms[:-1], strict=True):
+        x = x + norm(branch(x))
+    return norms[-1](x)
+
+
+def one_norm_for_all(x, branches, norms):
+    for branch in branches:
+        x = x + branch(norms[0](x))
+    return norms[-1](x)
+
+
+def residual_forgotten(x, branches, norms):
+    for branch, norm in zip(branches, norms[:-1], strict=True):
+        x = branch(norm(x))
+    return norms[-1](x)
+
+
+def last_branch_dropped(x, branches, norms):
+    for branch, norm in list(zip(branches, norms, strict=False))[:-1]:
+        x = x + branch(norm(x))
+    return norms[-1](x)
+
+
+def adds_in_place(x, branches, norms):
+    stream = x.detach() if not x.requires_grad else x
+    for branch, norm in zip(branches, norms[:-1], strict=True):
+        stream = stream.add_(branch(norm(stream)))
+    return norms[-1](stream)
+
+
+VARIANTS = [
+    final_norm_forgotten,
+    residual_after_the_norm,
+    still_post_norm,
+    norm_after_the_branch,
+    one_norm_for_all,
+    residual_forgotten,
+    last_branch_dropped,
+    adds_in_place,
+]
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda c: c.__name__)
+def test_right(check, judge):
+    judge(check)
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: v.__name__)
+def test_known_wrong(variant, known_wrong):
+    known_wrong.rejected_by(CHECKS, variant)

@@ -1,0 +1,157 @@
+"""rms_norm against its definition in float64, in every dtype, rounded once."""
+
+import pytest
+import torch
+
+from snippets.coding.rms_norm import rms_norm
+from tests.snippets.coding.cases import (
+    DTYPES,
+    ONE_ROUNDING,
+    SHAPES,
+    close,
+    gains,
+    gradients,
+    has_dtype,
+    numbers,
+    unchanged,
+)
+
+JUDGED = rms_norm
+
+
+def _wanted(x, gain, eps):
+    x, gain = x.double(), gain.double()
+    length = torch.linalg.vector_norm(x, dim=-1, keepdim=True)
+    return gain * x * x.shape[-1] ** 0.5 / (length**2 + x.shape[-1] * eps).sqrt()
+
+
+def check_shapes(rms_norm):
+    for shape in SHAPES:
+        x, gain = numbers(shape, offset=1.0), gains(shape[-1])
+        case = f"x {shape} in float64, gain random, eps 1e-3"
+        close("y", rms_norm(x, gain, 1e-3), _wanted(x, gain, 1e-3), case=case)
+
+
+def check_faint_and_zero_rows(rms_norm):
+    x, gain = numbers((4, 9), scale=1e-4), gains(9)
+    x[1] = 0
+    for eps in (1e-5, 1e-6):
+        case = f"x of size 1e-4 and a row of zeros, eps {eps}"
+        close("y", rms_norm(x, gain, eps), _wanted(x, gain, eps), case=case)
+
+
+def check_dtypes(rms_norm):
+    for dtype in DTYPES:
+        for wide in (False, True):
+            x = numbers((3, 33), scale=300.0, dtype=dtype)
+            gain_dtype = torch.promote_types(dtype, torch.float32) if wide else dtype
+            gain = gains(33, dtype=gain_dtype)
+            case = f"x of size 300 in {dtype}, gain in {gain_dtype}"
+            with unchanged(case, x, gain):
+                y = rms_norm(x, gain, 1e-6)
+            has_dtype("y", y, dtype, case)
+            rtol = ONE_ROUNDING[dtype]
+            close("y", y, _wanted(x, gain, 1e-6), rtol, case=case, rowwise=False)
+
+
+def check_gradients(rms_norm):
+    x, gain = numbers((2, 3, 7)).requires_grad_(), gains(7).requires_grad_()
+    grad_y, case = numbers((2, 3, 7), seed=1), "gradients by autograd of x and gain"
+    ours = gradients(rms_norm(x, gain, 1e-6), (x, gain), grad_y, case)
+    exact = torch.autograd.grad(_wanted(x, gain, 1e-6), (x, gain), grad_y)
+    for name, a, b in zip(("x", "gain"), ours, exact, strict=True):
+        close(f"gradient of {name}", a, b, case=case)
+
+
+CHECKS = [check_shapes, check_faint_and_zero_rows, check_dtypes, check_gradients]
+
+
+def _wide(x):
+    return x.to(torch.promote_types(x.dtype, torch.float32))
+
+
+def _inverse(h, eps):
+    return torch.rsqrt(h.square().mean(-1, keepdim=True) + eps)
+
+
+def squares_before_the_upcast(x, gain, eps=1e-6):
+    r = torch.rsqrt(_wide(x.square()).mean(-1, keepdim=True) + eps)
+    return (_wide(x) * r * gain).to(x.dtype)
+
+
+def rounds_before_the_gain(x, gain, eps=1e-6):
+    h = _wide(x)
+    return ((h * _inverse(h, eps)).to(x.dtype) * gain).to(x.dtype)
+
+
+def dtype_follows_the_gain(x, gain, eps=1e-6):
+    h = _wide(x)
+    return (h * _inverse(h, eps)).to(x.dtype) * gain
+
+
+def always_float32(x, gain, eps=1e-6):
+    h = x.float()
+    return (h * _inverse(h, eps) * gain).to(x.dtype)
+
+
+def eps_missing(x, gain, eps=1e-6):
+    h = _wide(x)
+    return (h * _inverse(h, 0.0) * gain).to(x.dtype)
+
+
+def eps_outside_the_root(x, gain, eps=1e-6):
+    h = _wide(x)
+    root = h.square().mean(-1, keepdim=True).sqrt()
+    return (h / (root + eps) * gain).to(x.dtype)
+
+
+def mean_subtracted(x, gain, eps=1e-6):
+    h = _wide(x)
+    return rms_norm(h - h.mean(-1, keepdim=True), gain, eps).to(x.dtype)
+
+
+def sum_for_mean(x, gain, eps=1e-6):
+    h = _wide(x)
+    r = torch.rsqrt(h.square().sum(-1, keepdim=True) + eps)
+    return (h * r * gain).to(x.dtype)
+
+
+def one_plus_gain(x, gain, eps=1e-6):
+    return rms_norm(x, 1 + gain, eps)
+
+
+def overwrites_its_input(x, gain, eps=1e-6):
+    h = _wide(x)
+    y = h * _inverse(h, eps)
+    x.data.copy_(y.detach())
+    return (y * gain).to(x.dtype)
+
+
+def detached_statistics(x, gain, eps=1e-6):
+    h = _wide(x)
+    return (h * _inverse(h, eps).detach() * gain).to(x.dtype)
+
+
+VARIANTS = [
+    squares_before_the_upcast,
+    rounds_before_the_gain,
+    dtype_follows_the_gain,
+    always_float32,
+    eps_missing,
+    eps_outside_the_root,
+    mean_subtracted,
+    sum_for_mean,
+    one_plus_gain,
+    overwrites_its_input,
+    detached_statistics,
+]
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda c: c.__name__)
+def test_right(check, judge):
+    judge(check)
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: v.__name__)
+def test_known_wrong(variant, known_wrong):
+    known_wrong.rejected_by(CHECKS, variant)

@@ -1,0 +1,150 @@
+"""soft_cap and its slope against float64, where tanh has long been one."""
+
+import math
+
+import pytest
+import torch
+
+from snippets.coding.soft_cap import soft_cap
+from tests.snippets.coding.cases import (
+    DTYPES,
+    ONE_ROUNDING,
+    close,
+    expect,
+    has_dtype,
+    results,
+    unchanged,
+)
+
+JUDGED = soft_cap
+POINTS = (0.0, 0.01, -0.5, 3.0, 29.0, -30.0, 77.0, 250.0, -300.0)
+
+
+def _value(z, cap):
+    return cap * math.tanh(z / cap)
+
+
+def _slope(z, cap):
+    falls = math.exp(-2 * abs(z) / cap)
+    return 4 * falls / (1 + falls) ** 2
+
+
+def check_values(soft_cap):
+    for cap in (1.0, 30.0, 50.0):
+        z = torch.tensor(POINTS, dtype=torch.float64)
+        y, slope = results(soft_cap(z, cap), "y slope", f"cap {cap}")
+        for name, found, exact in (("y", y, _value), ("slope", slope, _slope)):
+            for point, each in zip(POINTS, found.tolist(), strict=True):
+                wanted, case = exact(point, cap), f"z = {point}, cap {cap}, float64"
+                tight = 1e-6 * abs(wanted) + 1e-30
+                words = f"{name} is {each:.6g}, expected {wanted:.6g}"
+                expect(abs(each - wanted) <= tight, case, words)
+
+
+def check_dtypes(soft_cap):
+    for dtype in DTYPES:
+        z = torch.tensor(POINTS).to(dtype).reshape(3, 3)
+        case = f"z up to 300 in {dtype}, cap 50"
+        with unchanged(case, z):
+            y, slope = results(soft_cap(z, 50.0), "y slope", case)
+        for name, found, exact in (("y", y, _value), ("slope", slope, _slope)):
+            has_dtype(name, found, dtype, case)
+            exactly = [exact(float(each), 50.0) for each in z.flatten()]
+            wanted = torch.tensor(exactly, dtype=torch.float64).reshape(3, 3)
+            rtol = 2 * ONE_ROUNDING[dtype]
+            tiny = 1e-7 if dtype == torch.float16 else 0.0  # subnormals
+            close(name, found, wanted, rtol, atol=tiny, case=case, rowwise=False)
+
+
+def check_far_out(soft_cap):
+    case = "z = 1e30 and -1e30, cap 30, float32"
+    found = soft_cap(torch.tensor([1e30, -1e30]), 30.0)
+    y, slope = results(found, "y slope", case)
+    expect(y.tolist() == [30.0, -30.0], case, f"y is {y.tolist()}")
+    expect(slope.tolist() == [0.0, 0.0], case, f"slope is {slope.tolist()}")
+
+
+CHECKS = [check_values, check_dtypes, check_far_out]
+
+
+def _ratio(z, cap):
+    return z.to(torch.promote_types(z.dtype, torch.float32)) / cap
+
+
+def _pair(y, slope, z):
+    return y.to(z.dtype), slope.to(z.dtype)
+
+
+def slope_cancels(z, cap):
+    t = torch.tanh(_ratio(z, cap))
+    return _pair(cap * t, 1 - t.square(), z)
+
+
+def slope_in_units_of_the_cap(z, cap):
+    y, slope = soft_cap(z, cap)
+    return y, slope * cap
+
+
+def slope_divided_by_the_cap(z, cap):
+    y, slope = soft_cap(z, cap)
+    return y, slope / cap
+
+
+def hard_clamp(z, cap):
+    return z.clamp(-cap, cap), (z.abs() <= cap).to(z.dtype)
+
+
+def not_rescaled(z, cap):
+    y, slope = soft_cap(z, cap)
+    return y / cap, slope
+
+
+def cap_inside_only(z, cap):
+    y, slope = soft_cap(z, 1.0)
+    return cap * y, slope
+
+
+def slope_as_a_product(z, cap):
+    t = torch.tanh(_ratio(z, cap))
+    return _pair(cap * t, (1 - t) * (1 + t), z)
+
+
+def one_exponential_overflows(z, cap):
+    ratio = _ratio(z, cap)
+    e = torch.exp(-2 * ratio)
+    return _pair(cap * torch.tanh(ratio), 4 * e / (1 + e).square(), z)
+
+
+def tanh_in_the_dtype_of_z(z, cap):
+    t = torch.tanh(z / cap)
+    return cap * t, 1 - t.square()
+
+
+def overflows_far_out(z, cap):
+    ratio = _ratio(z, cap)
+    a, b = torch.exp(ratio), torch.exp(-ratio)
+    return _pair(cap * (a - b) / (a + b), 4 / (a + b).square(), z)
+
+
+VARIANTS = [
+    slope_cancels,
+    slope_as_a_product,
+    slope_in_units_of_the_cap,
+    slope_divided_by_the_cap,
+    hard_clamp,
+    not_rescaled,
+    cap_inside_only,
+    tanh_in_the_dtype_of_z,
+    overflows_far_out,
+    one_exponential_overflows,
+]
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda c: c.__name__)
+def test_right(check, judge):
+    judge(check)
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: v.__name__)
+def test_known_wrong(variant, known_wrong):
+    known_wrong.rejected_by(CHECKS, variant)
