@@ -1,0 +1,357 @@
+"""The interview section's pages: questions, quiz and printable sheet as Markdown.
+
+The data and its form are in interview.py. Facts and citations are filled in here,
+since macros do not look into what a macro returns.
+"""
+
+import hashlib
+import re
+from functools import cache
+from itertools import zip_longest
+from pathlib import Path
+from textwrap import indent
+
+from scripts.measure import records
+from scripts.site import citations, claims, interview, lists, source
+from scripts.site.interview import GROUPS, LEVELS
+from scripts.site.source import ROOT, SourceError
+from scripts.site.written import markdown
+
+QUIZ_PAGES = {  # a page of all items would be too heavy
+    "quiz-methods": GROUPS[:4],
+    "quiz-systems": GROUPS[4:8],
+    "quiz-practice": GROUPS[8:],
+}
+SHEET = 40
+LETTERS = "ABCDE"
+WORDS = {
+    "en": {
+        "screening": "screening",
+        "engineer": "engineer",
+        "researcher": "researcher",
+        "short": "Short answer",
+        "full": "In full",
+        "weak": "A weak answer",
+        "follow_up": "The follow-up",
+        "evidence": "Evidence",
+        "answer": "Answer",
+        "key": "Answer and why",
+        "right": "{letter} is right.",
+        "claim": "Claim: ",
+        "record": "Record: ",
+        "check": "The check",
+        "items": "{count} items",
+        "total": "Together",
+        "of_level": " ({level})",
+        "settled": "Interview questions that this page answers",
+        "comma": ", ",
+        "colon": ": ",
+    },
+    "zh": {
+        "screening": "初筛",
+        "engineer": "工程师",
+        "researcher": "研究员",
+        "short": "简短回答",
+        "full": "完整回答",
+        "weak": "弱回答",
+        "follow_up": "追问",
+        "evidence": "依据",
+        "answer": "答案",
+        "key": "答案与解释",
+        "right": "正确的是 {letter}。",
+        "claim": "流行说法：",
+        "record": "数据记录：",
+        "check": "核对代码",
+        "items": "{count} 题",
+        "total": "合计",
+        "of_level": "（{level}）",
+        "settled": "本页能回答的面试题",
+        "comma": "、",
+        "colon": "：",
+    },
+}
+
+
+def subject(group: str, language: str) -> str:
+    """What a group is about: its page's title without 'Interview:'."""
+    path = f"interview/{group}.md"
+    titles = lists.pages(language)
+    if path not in titles:
+        raise SourceError(f"no page {path} for the questions of {group}")
+    return lists.subject(titles[path])
+
+
+def questions(group: str, language: str) -> str:
+    """All questions of a group, each in a box that a script can hide."""
+    rows = interview.questions(group)
+    return "\n\n".join(_question(row, language) for row in rows)
+
+
+def _question(row: dict, language: str) -> str:
+    words = WORDS[language]
+    answer = [
+        part
+        for field, name in (
+            ("short", "short"),
+            ("answer", "full"),
+            ("weak", "weak"),
+            ("follow_up", "follow_up"),
+        )
+        for part in (f"**{words[name]}**", markdown(row[field][language]))
+    ]
+    answer += [f"**{words['evidence']}**", evidence(row, language)]
+    head = markdown(row["question"][language])
+    return "\n\n".join(
+        [
+            f'<div class="asked" data-level="{row["level"]}" markdown>',
+            f"## {head} {{ #{row['id']} }}",
+            f'<span class="level">{words[row["level"]]}</span>',
+            _folded("success", words["answer"], "\n\n".join(answer)),
+            "</div>",
+        ]
+    )
+
+
+def _folded(kind: str, title: str, body: str) -> str:
+    return f'??? {kind} "{title}"\n\n{indent(body, "    ")}'
+
+
+def evidence(row: dict, language: str) -> str:
+    """Where a question's answer is proven, as a list of links."""
+    found = [link for entry in row["evidence"] for link in _links(entry, row, language)]
+    return "\n".join(f"- {link}" for link in found)
+
+
+def _links(entry: str, row: dict, language: str) -> list[str]:
+    """A piece of evidence as links. SourceError, one line, if it leads nowhere."""
+    words = WORDS[language]
+    kind, colon, name = entry.partition(":")
+    if colon and kind == "claim":
+        claimed = {f"{topic}#{r['id']}": (topic, r) for topic, r in claims.everything()}
+        if name not in claimed:
+            raise SourceError(f"{row['id']}: no claim {name}")
+        topic, found = claimed[name]
+        text = found["claim"][language].rstrip("。.")
+        return [f"{words['claim']}[{text}](../claims/{topic}.md#{found['id']})"]
+    if colon and kind == "cite":
+        known = citations.references()
+        if name not in known:
+            raise SourceError(f"{row['id']}: no citation {name}")
+        return [_reference(known[name])]
+    if colon and kind == "record":
+        found = records.find(name) if name in records.experiments() else []
+        if not found:
+            raise SourceError(f"{row['id']}: no record of {name}")
+        return [
+            f"{words['record']}[{name}, {r.machine}]"
+            f"(../records/{r.machine}/{name}.json)"
+            for r in found
+        ]
+    path, _, anchor = entry.partition("#")
+    titles = lists.pages(language)
+    if path not in titles:
+        raise SourceError(f"{row['id']}: no page {path}")
+    if not anchor:
+        return [f"[{titles[path]}](../{path})"]
+    heads = _headings(ROOT / "docs" / language / "pages" / path)
+    if anchor not in heads:
+        raise SourceError(f"{row['id']}: {path} has no #{anchor}")
+    return [f"[{titles[path]}{words['colon']}{heads[anchor]}](../{entry})"]
+
+
+def _reference(reference) -> str:
+    title = re.sub(r"([\[\]])", r"\\\1", reference.title)
+    return f"{reference.authors}, {reference.year}: [{title}]({reference.url})"
+
+
+def _headings(path: Path) -> dict[str, str]:
+    return _read_headings(path, path.stat().st_mtime_ns)
+
+
+@cache
+def _read_headings(path: Path, stamp: int) -> dict[str, str]:
+    found = source.headings(path.read_text(encoding="utf-8"))
+    return {heading.id: heading.title for heading in found}
+
+
+def _link(group: str, row: dict, language: str, base: str = "") -> str:
+    text = markdown(row["question"][language])
+    return f"[{text}]({base}{group}.md#{row['id']})"
+
+
+def overview(language: str) -> str:
+    """A line a group: how many questions of each level."""
+    words, lines = WORDS[language], []
+    for group in GROUPS:
+        levels = [row["level"] for row in interview.questions(group)]
+        counts = [f"{words[v]} {levels.count(v)}" for v in LEVELS if v in levels]
+        if counts:
+            tail = words["comma"].join(counts)
+            name = subject(group, language)
+            lines.append(f"- [{name}]({group}.md){words['colon']}{tail}")
+    return "\n".join(lines)
+
+
+def of_level(level: str, language: str) -> str:
+    """All questions of a level as links, group by group."""
+    parts = []
+    for group in GROUPS:
+        rows = [r for r in interview.questions(group) if r["level"] == level]
+        if rows:
+            parts.append(f"**{subject(group, language)}**")
+            parts.append("\n".join(f"- {_link(group, r, language)}" for r in rows))
+    return "\n\n".join(parts)
+
+
+def most_asked() -> list[tuple[str, dict]]:
+    """The questions of the sheet: in turn one of each group, then in the site's order.
+
+    A question marked ``top`` may stay out where its group has many.
+    """
+    tops = [
+        [(group, row) for row in interview.questions(group) if row.get("top")]
+        for group in GROUPS
+    ]
+    in_turn = [pair for turn in zip_longest(*tops) for pair in turn if pair]
+    chosen = in_turn[:SHEET]
+    return [pair for group in tops for pair in group if pair in chosen]
+
+
+def sheet(language: str) -> str:
+    """The questions most asked with their short answers, made for paper."""
+    lines = [
+        f"1. **{_link(group, row, language)}**\n\n"
+        + indent(markdown(row["short"][language]), "    ")
+        for group, row in most_asked()
+    ]
+    body = "\n\n".join(lines)
+    return f'<div class="sheet" markdown>\n\n{body}\n\n</div>'
+
+
+def quiz_overview(language: str) -> str:
+    """A line a group: its items, and a place for the reader's score."""
+    words, lines = WORDS[language], []
+    for page, groups in QUIZ_PAGES.items():
+        for group in groups:
+            if names := [row["id"] for row in interview.quiz(group)]:
+                link = f"[{subject(group, language)}]({page}.md#{group})"
+                lines.append(f"- {link}{words['colon']}{_score(names, language)}")
+    everything = [row["id"] for _, row in interview.items()]
+    total = f"**{words['total']}**{words['colon']}"
+    return "\n".join([*lines, "", total + _score(everything, language, " reset")])
+
+
+def _score(names: list[str], language: str, attributes: str = "") -> str:
+    """The reader's score in these items; without scripts, how many there are."""
+    count = WORDS[language]["items"].format(count=len(names))
+    said = f'data-items="{" ".join(names)}"{attributes}'
+    return f"<quiz-score {said}>{count}</quiz-score>"
+
+
+def quiz_page(page: str, language: str) -> str:
+    """The items of a quiz page under a heading a group."""
+    parts = []
+    for group in QUIZ_PAGES[page]:
+        if rows := interview.quiz(group):
+            parts.append(f"## {subject(group, language)} {{ #{group} }}")
+            parts += [_item(group, row, language) for row in rows]
+            parts.append(_score([row["id"] for row in rows], language, " reset"))
+    return "\n\n".join(parts)
+
+
+def _item(group: str, row: dict, language: str) -> str:
+    """A quiz item as a form; what the key says is folded under it."""
+    words, asked, why = WORDS[language], [], []
+    for letter, name in _shuffled(row).items():
+        option = {k: markdown(v[language]) for k, v in row["options"][name].items()}
+        asked.append(
+            f'- <label><input type="radio" name="choice" value="{name}"> '
+            f"{letter}. {option['text']}</label>"
+        )
+        why.append(f"- **{letter}**{words['colon']}{option['why']}")
+        if name == row["answer"]:
+            right = letter
+    key = [
+        words["right"].format(letter=right),
+        "\n".join(why),
+        f"**{words['evidence']}**",
+        evidence(row, language),
+    ]
+    if row.get("check"):
+        code = f"```python\n{check_source(group, row)}\n```"
+        key.append(_folded("note", words["check"], code))
+    return "\n\n".join(
+        [
+            f'<div class="quiz" id="{row["id"]}" data-answer="{row["answer"]}" '
+            f'data-letter="{right}" markdown>',
+            "<form markdown>\n<fieldset markdown>",
+            f"<legend markdown>{markdown(row['question'][language])}</legend>",
+            "\n".join(asked),
+            "</fieldset>\n</form>",
+            _folded("success", words["key"], "\n\n".join(key)),
+            "</div>",
+        ]
+    )
+
+
+def _shuffled(row: dict) -> dict[str, str]:
+    """Letter -> option, in an order that says nothing and never changes."""
+
+    def place(name):
+        return hashlib.sha256(f"{row['id']} {name}".encode()).digest()
+
+    return dict(zip(LETTERS, sorted(row["options"], key=place), strict=False))
+
+
+def check_source(group: str, row: dict) -> str:
+    """The function that finds out which options of an item hold, as it stands."""
+    path = interview.KEYS / f"quiz_{group.replace('-', '_')}.py"
+    return source.function(path, row["id"].replace("-", "_"))
+
+
+def append_links(text: str, path: str, language: str) -> str:
+    """A page with the list of the questions that name it as evidence."""
+    words = WORDS[language]
+    links = [
+        _link(group, row, language, "../" * path.count("/") + "interview/")
+        + words["of_level"].format(level=words[row["level"]])
+        for group, row in interview.bank()
+        if path in {str(entry).partition("#")[0] for entry in row["evidence"]}
+    ]
+    return lists.append_folded(text, words["settled"], links)
+
+
+COUNTS = {
+    "count": lambda: len(interview.bank()),
+    "quiz_count": lambda: len(interview.items()),
+    "quiz_checked": lambda: sum(bool(row.get("check")) for _, row in interview.items()),
+}
+LISTS = {"overview": overview, "sheet": sheet, "quiz": quiz_overview}
+
+
+def make(name: str, language: str) -> str:
+    """``interview.<group>``, ``.overview``, ``.<level>``, ``.sheet``, quiz, counts."""
+    kebab = name.replace("_", "-")
+    if name in COUNTS:
+        return str(COUNTS[name]())
+    if name in LISTS:
+        return LISTS[name](language)
+    if name in LEVELS:
+        return of_level(name, language)
+    if kebab in QUIZ_PAGES:
+        return quiz_page(kebab, language)
+    if kebab in GROUPS:
+        return questions(kebab, language)
+    known = ", ".join(names())
+    raise SourceError(f"unknown list of questions {name!r}; known: {known}")
+
+
+def names() -> list[str]:
+    pages = [page.replace("-", "_") for page in (*QUIZ_PAGES, *GROUPS)]
+    return [*COUNTS, *LISTS, *LEVELS, *pages]
+
+
+def check(language: str) -> None:
+    """Write everything once, so that what is wrong is one line and no traceback."""
+    for name in names():
+        make(name, language)

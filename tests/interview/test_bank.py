@@ -1,0 +1,173 @@
+"""The question bank and the quiz are whole: form, evidence, both languages, prose."""
+
+import re
+
+import pytest
+
+from scripts.measure import records
+from scripts.site import citations, claims, facts, interview, source
+from scripts.site.source import LANGUAGES, SNIPPETS, SourceError, headings
+from tests.pages import test_numbers, test_parity, test_terms, test_typography
+from tests.pages.reading import EN, ZH
+
+PAGES = {"zh": ZH, "en": EN}
+BANK = [row for _, row in interview.bank()]
+ITEMS = [row for _, row in interview.items()]
+ROWS = BANK + ITEMS
+CLAIMS = {f"{topic}#{row['id']}" for topic, row in claims.everything()}
+SPACE = re.compile(r"\s+")
+
+
+def texts(row) -> list[tuple[str, dict]]:
+    """(field, its text in both languages) of a question or an item."""
+    found = [(f, row[f]) for f in interview.TEXTS if isinstance(row.get(f), dict)]
+    for name, option in row.get("options", {}).items():
+        found += [(f"{name}.{field}", option[field]) for field in ("text", "why")]
+    return found
+
+
+def missing(evidence: str) -> list[str]:
+    """Why a piece of evidence leads nowhere; empty if it leads somewhere."""
+    kind, _, name = evidence.partition(":")
+    if kind == "claim":
+        return [] if name in CLAIMS else [f"no claim {name}"]
+    if kind == "cite":
+        return [] if name in citations.references() else [f"no citation {name}"]
+    if kind == "record":
+        return [] if name in records.experiments() else [f"no experiment {name}"]
+    path, _, anchor = evidence.partition("#")
+    found = []
+    for lang in LANGUAGES:
+        if path not in PAGES[lang]:
+            found.append(f"no page {path} in {lang}")
+        elif anchor not in {h.id for h in headings(PAGES[lang][path].text)} | {""}:
+            found.append(f"{path} has no #{anchor} in {lang}")
+    return found
+
+
+def test_enough_of_every_kind():
+    assert len(BANK) >= 120
+    assert {group for group, _ in interview.bank()} == set(interview.GROUPS)
+    for group in interview.GROUPS:
+        levels = {row["level"] for row in interview.questions(group)}
+        assert levels == set(interview.LEVELS), group
+    assert len(ITEMS) >= 60
+    assert sum(bool(row.get("check")) for row in ITEMS) >= 40
+    tasks = list((SNIPPETS / "coding").glob("*_stub.py"))
+    assert len(tasks) + len(list((SNIPPETS / "spot_the_bug").glob("*.py"))) >= 20
+
+
+def test_each_id_is_unique(obeyed):
+    for rows in (BANK, ITEMS):
+        names = [row["id"] for row in rows]
+        obeyed(f"{name} stands twice" for name in set(names) if names.count(name) > 1)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row["id"])
+def test_evidence_leads_somewhere(row, obeyed):
+    obeyed(f"{row['id']}: {v}" for entry in row["evidence"] for v in missing(entry))
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row["id"])
+def test_both_languages_say_the_same(row, obeyed):
+    for field, text in texts(row):
+        found = test_parity.violations(text["zh"], text["en"])
+        obeyed(f"{row['id']}: {field}: {v}" for v in found)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row["id"])
+def test_numbers_are_facts_or_cited(row, obeyed):
+    for field, text in texts(row):
+        for lang in LANGUAGES:
+            facts.check_names(text[lang])
+            found = test_numbers.violations(text[lang])
+            obeyed(f"{row['id']}: {lang} {field}: {v}" for v in found)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row["id"])
+def test_reads_well(row, obeyed):
+    for field, text in texts(row):
+        found = test_typography.violations(text["zh"])
+        found += test_terms.refused(text["zh"], test_terms.TERMS)
+        obeyed(f"{row['id']}: {field}: {v.partition(': ')[2]}" for v in found)
+        assert not set(text["en"]) & set("，。；：（）“”"), f"{row['id']}: {field}"
+        assert "```" not in text["zh"] + text["en"]  # code stands in snippets
+
+
+GOOD = {
+    "id": "a-question",
+    "level": "screening",
+    "evidence": ["index.md"],
+    **{field: {"en": "A.", "zh": "甲。"} for field in interview.TEXTS},
+}
+OPTION = {"text": {"en": "A.", "zh": "甲。"}, "why": {"en": "B.", "zh": "乙。"}}
+GOOD_ITEM = {
+    "id": "an-item",
+    "level": "engineer",
+    "question": {"en": "A?", "zh": "甲？"},
+    "options": {"one": OPTION, "two": OPTION, "three": OPTION},
+    "answer": "two",
+    "evidence": ["index.md"],
+    "check": True,
+}
+
+
+def test_good():
+    assert interview.problem_of_question(GOOD) is None
+    assert interview.problem_of_item(GOOD_ITEM) is None
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"id": "A question"}, "id is not"),
+        ({"level": "hard"}, "level is none of"),
+        ({"short": {"en": "A."}}, "short is not one text"),
+        ({"weak": {"en": "A.", "zh": ""}}, "weak is empty"),
+        ({"evidence": []}, "evidence is not a list"),
+        ({"evidence": ["hearsay"]}, "evidence 'hearsay' is no"),
+        ({"source": "me"}, "unknown field source"),
+    ],
+)
+def test_bad_question(change, says):
+    assert interview.problem_of_question(GOOD | change).startswith(says)
+    assert interview.problem_of_question("a string") == "is no mapping"
+    assert interview.problem_of_question({"id": "a"}).startswith("no answer")
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"options": {"one": OPTION}}, "has not three"),
+        ({"options": {"1": OPTION, "b": OPTION, "c": OPTION}}, "option 1 is not"),
+        ({"options": GOOD_ITEM["options"] | {"two": {}}}, "option two has not"),
+        ({"answer": "four"}, "answer is none"),
+        ({"question": "A?"}, "question is not one text"),
+    ],
+)
+def test_bad_item(change, says):
+    assert interview.problem_of_item(GOOD_ITEM | change).startswith(says)
+
+
+@pytest.mark.parametrize(
+    ("evidence", "says"),
+    [
+        ("no/page.md", "no page no/page.md"),
+        ("rmsnorm/rms-norm.md#nowhere", "rmsnorm/rms-norm.md has no #nowhere"),
+        ("claim:basics#nobody-says-so", "no claim"),
+        ("cite:nobody1999nothing", "no citation"),
+        ("record:guesses", "no experiment"),
+    ],
+)
+def test_evidence_that_leads_nowhere(evidence, says):
+    assert missing(evidence)[0].startswith(says)
+    assert missing("rmsnorm/rms-norm.md#backward") == []
+
+
+def test_damaged_file_is_one_line(tmp_path, monkeypatch):
+    monkeypatch.setattr(source, "ROOT", tmp_path)
+    monkeypatch.setattr(interview, "QUESTIONS", tmp_path)
+    (tmp_path / "coding.yml").write_text("- id: [", encoding="utf-8")
+    with pytest.raises(SourceError, match=r"^coding\.yml: ") as caught:
+        interview.questions("coding")
+    assert "\n" not in str(caught.value)

@@ -1,0 +1,28 @@
+"""The mock interview's list: every question once, and a way to its full answer."""
+
+import re
+
+import pytest
+
+from scripts.site import interview, mock
+from scripts.site.source import LANGUAGES, SourceError
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_each_question_stands_once(language):
+    made = mock.make("interview", language)
+    links = re.findall(r"\]\(([\w-]+)\.md#([\w-]+)\)$", made, re.MULTILINE)
+    assert links == [(group, row["id"]) for group, row in interview.bank()]
+    assert made.count("<details") == made.count("</details>") == len(links)
+    assert made.count("<section") == made.count("</section>") <= len(interview.GROUPS)
+    assert "[[" not in re.sub(r"`[^`]*`", "", made)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_as_text_it_is_the_questions(language):
+    assert len(mock.text(language).splitlines()) == len(interview.bank())
+
+
+def test_unknown_name_is_one_line():
+    with pytest.raises(SourceError, match="unknown list 'exam'; known: interview"):
+        mock.make("exam", "en")

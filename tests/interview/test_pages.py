@@ -1,0 +1,197 @@
+"""The interview's pages: every question and item once, evidence as links, one line for
+what is wrong."""
+
+import re
+
+import pytest
+
+from scripts.site import asked, claims, interview, lists, plain
+from scripts.site.source import LANGUAGES, ROOT, SourceError, headings
+from tests.interview.test_bank import GOOD, GOOD_ITEM
+from tests.pages.reading import EN, ZH
+
+PAGES = {"zh": ZH, "en": EN}
+RMS_NORM = "rmsnorm/rms-norm.md"
+TOPIC, CLAIM = claims.everything()[0]
+
+
+def bank_of(monkeypatch, **groups) -> None:
+    """The bank and the quiz hold these rows alone, {group: rows}."""
+    rows = {name.replace("_", "-"): found for name, found in groups.items()}
+
+    def of(group, items):
+        return [row for row in rows.get(group, []) if ("options" in row) is items]
+
+    monkeypatch.setattr(interview, "questions", lambda group: of(group, items=False))
+    monkeypatch.setattr(interview, "quiz", lambda group: of(group, items=True))
+
+
+def of_evidence(*evidence) -> dict:
+    return GOOD | {"evidence": list(evidence)}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("group", interview.GROUPS)
+def test_group_has_its_page(group, language):
+    rows = interview.questions(group)
+    if rows:
+        page = PAGES[language][f"interview/{group}.md"]
+        name = group.replace("-", "_")
+        assert page.text.count(f"[[ interview.{name} ]]") == 1
+        found = [h.id for h in headings(asked.questions(group, language))]
+        assert found == [row["id"] for row in rows]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_each_item_stands_on_one_quiz_page(language):
+    assert sum(asked.QUIZ_PAGES.values(), ()) == interview.GROUPS
+    shown = []
+    for page in asked.QUIZ_PAGES:
+        name = page.replace("-", "_")
+        assert f"[[ interview.{name} ]]" in PAGES[language][f"interview/{page}.md"].text
+        text = asked.quiz_page(page, language)
+        shown += re.findall(r'<div class="quiz" id="([\w-]+)"', text)
+    assert sorted(shown) == sorted(row["id"] for _, row in interview.items())
+
+
+def test_every_name_is_on_a_page(obeyed):
+    empty = {
+        g.replace("-", "_") for g in interview.GROUPS if not interview.questions(g)
+    }
+    for language in LANGUAGES:
+        text = "".join(page.text for page in PAGES[language].values())
+        names = (name for name in asked.names() if name not in empty)
+        obeyed(n for n in names if f"[[ interview.{n} ]]" not in text)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_nothing_is_left_to_resolve(language):
+    for name in asked.names():
+        assert not re.search(r"\[\[ *(?:facts|cite)", asked.make(name, language))
+
+
+def test_the_bank_fills_the_sheet():
+    assert len(asked.most_asked()) == asked.SHEET
+    assert sum(bool(row.get("top")) for _, row in interview.bank()) == asked.SHEET
+
+
+def test_the_sheet_takes_of_every_group(monkeypatch):
+    many = [GOOD | {"id": f"q-{i}", "top": True} for i in range(50)]
+    one = [GOOD | {"id": "only", "top": True}, GOOD | {"id": "not-asked"}]
+    bank_of(monkeypatch, rms_norm=many, frontier=one)
+    chosen = asked.most_asked()
+    assert len(chosen) == asked.SHEET
+    assert chosen[-1] == ("frontier", one[0])
+    assert [row["id"] for _, row in chosen[:-1]] == [f"q-{i}" for i in range(39)]
+    assert asked.sheet("en").count("1. **[") == asked.SHEET
+
+
+@pytest.mark.parametrize(
+    ("evidence", "link"),
+    [
+        (f"{RMS_NORM}#backward", f"](../{RMS_NORM}#backward)"),
+        (RMS_NORM, f"[RMSNorm](../{RMS_NORM})"),
+        ("cite:zhang2019rms", "https://arxiv.org/abs/1910.07467)"),
+        (f"claim:{TOPIC}#{CLAIM['id']}", f"](../claims/{TOPIC}.md#{CLAIM['id']})"),
+        ("record:norm_speed_cpu", "/norm_speed_cpu.json)"),
+    ],
+)
+def test_evidence_is_a_link(evidence, link, monkeypatch):
+    bank_of(monkeypatch, rms_norm=[of_evidence(evidence)])
+    for language in LANGUAGES:
+        assert link in asked.questions("rms-norm", language)
+
+
+def test_a_section_is_named_by_page_and_heading(monkeypatch):
+    bank_of(monkeypatch, rms_norm=[of_evidence(f"{RMS_NORM}#backward")])
+    title = next(h.title for h in headings(EN[RMS_NORM].text) if h.id == "backward")
+    assert f"[RMSNorm: {title}](" in asked.questions("rms-norm", "en")
+
+
+@pytest.mark.parametrize(
+    ("evidence", "says"),
+    [
+        ("no/page.md", "a-question: no page no/page.md"),
+        (f"{RMS_NORM}#nowhere", f"a-question: {RMS_NORM} has no #nowhere"),
+        ("claim:basics#nobody-says-so", "a-question: no claim basics#nobody-says-so"),
+        ("cite:nobody1999nothing", "a-question: no citation nobody1999nothing"),
+        ("record:guesses", "a-question: no record of guesses"),
+    ],
+)
+def test_unknown_evidence_is_one_line(evidence, says, monkeypatch):
+    bank_of(monkeypatch, rms_norm=[of_evidence(evidence)])
+    with pytest.raises(SourceError) as caught:
+        asked.check("en")
+    assert str(caught.value) == says
+
+
+def test_unknown_fact_is_one_line(monkeypatch):
+    short = {"en": "[[ facts.guesses.all ]]", "zh": "[[ facts.guesses.all ]]"}
+    bank_of(monkeypatch, rms_norm=[GOOD | {"short": short}])
+    with pytest.raises(SourceError, match=r"^unknown .* 'guesses'; known: "):
+        asked.check("en")
+
+
+def test_item_without_its_check_is_one_line(monkeypatch):
+    bank_of(monkeypatch, rms_norm=[GOOD_ITEM | {"id": "nobody-wrote-it"}])
+    with pytest.raises(SourceError, match=r"quiz_rms_norm\.py has no nobody_wrote_it"):
+        asked.check("en")
+
+
+def test_unknown_name_is_one_line():
+    with pytest.raises(SourceError, match="known: count, quiz_count"):
+        asked.make("quiz_of_fish", "en")
+
+
+def test_facts_and_citations_are_filled_in(monkeypatch):
+    text = "[[ facts.norm_speed_cpu.noise ]] [[ cite.zhang2019rms ]]"
+    bank_of(monkeypatch, rms_norm=[GOOD | {"answer": {"en": text, "zh": text}}])
+    assert "(https://arxiv.org/abs/1910.07467)" in asked.questions("rms-norm", "en")
+
+
+def test_an_item_is_the_same_in_both_languages(monkeypatch):
+    item = {k: v for k, v in GOOD_ITEM.items() if k != "check"}
+    bank_of(monkeypatch, rms_norm=[item])
+    orders = {
+        tuple(re.findall(r'value="(\w+)"', asked.quiz_page("quiz-methods", language)))
+        for language in LANGUAGES
+    }
+    assert len(orders) == 1 and sorted(*orders) == ["one", "three", "two"]
+    letter = re.search(r'data-letter="(\w)"', asked.quiz_page("quiz-methods", "en"))[1]
+    assert f"{letter} is right." in asked.quiz_page("quiz-methods", "en")
+
+
+def test_the_order_of_options_says_nothing():
+    """The right one stands first about as often as chance has it."""
+    items = [row for _, row in interview.items()]
+    first = sum(asked._shuffled(row)["A"] == row["answer"] for row in items)
+    assert first <= len(items) / 2 or len(items) < 10
+
+
+def test_pages_link_back(monkeypatch):
+    bank_of(monkeypatch, rms_norm=[of_evidence(f"{RMS_NORM}#backward")])
+    for language in LANGUAGES:
+        text = asked.append_links("text\n", RMS_NORM, language)
+        assert text.startswith("text\n")
+        assert "](../interview/rms-norm.md#a-question)" in text
+        assert asked.append_links("text\n", "no/page.md", language) == "text\n"
+
+
+def test_subject_is_the_title_without_its_section():
+    assert asked.subject("numerics", "en") == "Numerics"
+    assert lists.subject("面试：数值精度") == "数值精度"
+
+
+def test_programs_read_plain_markdown(monkeypatch):
+    item = {k: v for k, v in GOOD_ITEM.items() if k != "check"}
+    bank_of(monkeypatch, rms_norm=[GOOD, item])
+    folder = ROOT / "docs/en/pages/interview"
+    for name, wanted in (
+        ("rms-norm", ["# A.", "**Answer**", "**Short answer**\n\nA."]),
+        ("quiz-methods", ["A?", "-  A. A.", " is right.", "- **A**: B."]),
+    ):
+        parts = plain.parts(folder / f"{name}.md", "en", "https://example.org/en/")
+        text = "\n".join(part.text for part in parts)
+        assert not re.search(r"</?\w+[ >]|\?\?\?|\[\[", text), text
+        for words in wanted:
+            assert words in text

@@ -1,0 +1,40 @@
+"""Each answer key of the quiz is found out by running: the marked option holds, and
+no other does."""
+
+import ast
+import importlib
+
+import pytest
+
+from scripts.site import interview
+
+CHECKED = [(group, row) for group, row in interview.items() if row.get("check")]
+
+
+def keys(group: str):
+    return importlib.import_module(f"tests.interview.quiz_{group.replace('-', '_')}")
+
+
+@pytest.mark.parametrize(("group", "row"), CHECKED, ids=[r["id"] for _, r in CHECKED])
+def test_key(group, row):
+    holds = getattr(keys(group), row["id"].replace("-", "_"))()
+    assert all(type(value) is bool for value in holds.values())
+    assert holds == {name: name == row["answer"] for name in row["options"]}
+
+
+@pytest.mark.parametrize("group", interview.GROUPS)
+def test_keys_and_items_belong_together(group, obeyed):
+    path = interview.KEYS / f"quiz_{group.replace('-', '_')}.py"
+    body = ast.parse(path.read_text(encoding="utf-8")).body if path.is_file() else []
+    functions = [node.name for node in body if isinstance(node, ast.FunctionDef)]
+    found = {name for name in functions if not name.startswith("_")}
+    wanted = {row["id"].replace("-", "_") for g, row in CHECKED if g == group}
+    obeyed(f"{path.name}: {name} decides no item" for name in sorted(found - wanted))
+    obeyed(f"{path.name} has no {name}" for name in sorted(wanted - found))
+
+
+def test_unchecked_items_are_cited(obeyed):
+    unchecked = [row for _, row in interview.items() if not row.get("check")]
+    for row in unchecked:
+        if not any(str(e).startswith("cite:") for e in row["evidence"]):
+            obeyed([f"{row['id']}: neither a check nor a citation decides it"])
