@@ -1,0 +1,360 @@
+// <mock-interview>: asks the questions of the .mock-list beside it, one by one.
+// The list holds them as folded blocks; what a reader marks stays on this device.
+// A classic script, so that a page opened as a file runs it; instant navigation runs it
+// again on each page that names it.
+if (!customElements.get("mock-interview")) {
+  const WORDS = {
+    en: {
+      source: "Draw from",
+      all: "All questions",
+      marked: "Only what I marked for revision",
+      level: "Level",
+      group: "Group",
+      every: "All groups",
+      none: "No group",
+      number: "Questions",
+      minutes: "Minutes per question",
+      matching: (n) => (n === 1 ? "1 question fits." : `${n} questions fit.`),
+      start: "Start the interview",
+      forget: "Delete my marks",
+      sure: "Delete all your marks on this device?",
+      forgotten: "Your marks are deleted.",
+      position: (i, n) => `Question ${i} of ${n}`,
+      left: "Time left",
+      over: "Over time by",
+      pause: "Pause",
+      resume: "Resume",
+      paused: "Paused.",
+      resumed: "The clock runs again.",
+      soon: "One minute left.",
+      up: "Time is up.",
+      reveal: "Show the answer",
+      end: "End the interview",
+      answer: "Answer",
+      tab: " (new tab)",
+      rate: "How well did you know it?",
+      known: "Knew it",
+      partly: "Partly",
+      revise: "Revise",
+      summary: "Summary",
+      outcome: (n, time) => `${n === 1 ? "1 question" : `${n} questions`} rated in ${time}.`,
+      nothing: "You rated no question.",
+      kept: "What you marked for revision is kept on this device only.",
+      unkept: "This browser keeps nothing here: your marks last until you leave the page.",
+      again: "Ask again what I did not know",
+      anew: "New interview",
+      count: (label, n) => `${label}: ${n}`,
+    },
+    zh: {
+      source: "题目来源",
+      all: "全部题目",
+      marked: "只抽我标记为“再复习”的",
+      level: "级别",
+      group: "题组",
+      every: "全选题组",
+      none: "清空题组",
+      number: "题数",
+      minutes: "每题分钟数",
+      matching: (n) => `符合条件的题：${n} 道。`,
+      start: "开始面试",
+      forget: "删除我的标记",
+      sure: "删除这台设备上的全部标记？",
+      forgotten: "标记已删除。",
+      position: (i, n) => `第 ${i} 题，共 ${n} 题`,
+      left: "剩余时间",
+      over: "已超时",
+      pause: "暂停",
+      resume: "继续",
+      paused: "已暂停。",
+      resumed: "继续计时。",
+      soon: "还剩一分钟。",
+      up: "时间到。",
+      reveal: "看答案",
+      end: "结束面试",
+      answer: "答案",
+      tab: "（新标签页）",
+      rate: "答得怎么样？",
+      known: "会",
+      partly: "一知半解",
+      revise: "再复习",
+      summary: "小结",
+      outcome: (n, time) => `评了 ${n} 道题，用时 ${time}。`,
+      nothing: "一道题也没有评。",
+      kept: "标记为“再复习”的题只保存在这台设备上。",
+      unkept: "这个浏览器不允许保存：离开本页后标记就没有了。",
+      again: "没答好的再来一遍",
+      anew: "重新开始",
+      count: (label, n) => `${label}：${n}`,
+    },
+  };
+  const RATINGS = ["known", "partly", "revise"];
+  const KEY = "norms-measured.mock";
+
+  // The marks by question, {id: rating}. A private window may refuse to keep them.
+  const marks = {
+    kept: true,
+    rated: {},
+    read() {
+      try {
+        const found = JSON.parse(localStorage.getItem(KEY));
+        if (found?.constructor === Object) this.rated = found;
+      } catch (error) {
+        if (!(error instanceof SyntaxError)) this.kept = false; // damaged is not refused
+      }
+    },
+    write() {
+      try {
+        localStorage.setItem(KEY, JSON.stringify(this.rated));
+      } catch {
+        this.kept = false;
+      }
+    },
+    rate(id, rating) {
+      this.read(); // another tab may have marked something
+      this.rated[id] = rating;
+      this.write();
+    },
+    clear() {
+      this.rated = {};
+      this.write();
+    },
+  };
+
+  const make = (tag, properties = {}, ...children) => {
+    const element = Object.assign(document.createElement(tag), properties);
+    element.append(...children);
+    return element;
+  };
+  const button = (textContent, onclick, className = "") =>
+    make("button", { type: "button", textContent, onclick, className });
+  const clock = (seconds) => {
+    const whole = Math.floor(Math.abs(seconds));
+    return `${Math.floor(whole / 60)}:${String(whole % 60).padStart(2, "0")}`;
+  };
+  const shuffled = (items) => {
+    const left = [...items];
+    return items.map(() => left.splice(Math.floor(Math.random() * left.length), 1)[0]);
+  };
+
+  class MockInterview extends HTMLElement {
+    connectedCallback() {
+      this.words = WORDS[document.documentElement.lang.startsWith("zh") ? "zh" : "en"];
+      const list = this.closest("article").querySelector(".mock-list");
+      this.questions = [...list.querySelectorAll("details")].map((block) => {
+        const link = [...block.querySelectorAll("a")].at(-1);
+        const group = block.closest("section").ariaLabel;
+        return { block, link, id: link.hash.slice(1), group, level: block.dataset.level };
+      });
+      this.levels = list.dataset;
+      // One polite voice for what changes without a move of the focus.
+      this.voice = make("p", { className: "mock-voice", role: "status" });
+      this.stage = make("div", { className: "mock-stage" });
+      this.replaceChildren(this.stage, this.voice);
+      this.onkeydown = (event) => {
+        if (event.key === "Escape" && this.pause?.isConnected) this.pause.click();
+      };
+      marks.read();
+      this.set_up();
+    }
+
+    disconnectedCallback() {
+      clearInterval(this.ticking);
+    }
+
+    show(...children) {
+      clearInterval(this.ticking);
+      this.voice.textContent = "";
+      this.stage.replaceChildren(...children.filter(Boolean));
+    }
+
+    set_up() {
+      const { words } = this;
+      const choice = (type, name, value, label, checked) =>
+        make("label", {}, make("input", { type, name, value, checked }), ` ${label}`);
+      const set = (legend, ...children) => make("fieldset", {}, make("legend", { textContent: legend }), ...children);
+      const boxes = (kind, labels = {}) =>
+        [...new Set(this.questions.map((q) => q[kind]))].map((value) =>
+          choice("checkbox", kind, value, labels[value] ?? value, true),
+        );
+      const amount = (name, label, value, min, max, step) =>
+        make("label", {}, `${label} `, make("input", { type: "number", name, value, min, max, step, required: true }));
+
+      const marked = choice("radio", "source", "marked", words.marked, false);
+      const fitting = make("p", { className: "mock-fitting", role: "status" });
+      const start = make("button", { type: "submit", textContent: words.start, className: "mock-main" });
+      const forget = button(words.forget, () => {
+        if (!confirm(words.sure)) return;
+        marks.clear();
+        this.set_up();
+        this.voice.textContent = words.forgotten;
+        this.querySelector("input").focus();
+      });
+      const tick = (checked) => {
+        for (const box of form.querySelectorAll("[name=group]")) box.checked = checked;
+        count();
+      };
+      const form = make(
+        "form",
+        { className: "mock-form" },
+        set(words.source, choice("radio", "source", "all", words.all, true), marked),
+        set(words.level, ...boxes("level", this.levels)),
+        set(words.group, ...boxes("group"), button(words.every, () => tick(true)), button(words.none, () => tick(false))),
+        make("div", { className: "mock-amounts" }, amount("number", words.number, 10, 1, 200, 1), amount("minutes", words.minutes, 2, 0.5, 60, 0.5)),
+        fitting,
+        make("div", { className: "mock-buttons" }, start, ...(Object.keys(marks.rated).length ? [forget] : [])),
+        make("p", { className: "mock-note", textContent: marks.kept ? words.kept : words.unkept }),
+      );
+      const drawn = () => {
+        const data = new FormData(form);
+        return this.questions.filter(
+          (q) =>
+            data.getAll("level").includes(q.level) &&
+            data.getAll("group").includes(q.group) &&
+            (data.get("source") === "all" || marks.rated[q.id] === "revise"),
+        );
+      };
+      const count = () => {
+        fitting.textContent = words.matching(drawn().length);
+        start.disabled = !drawn().length;
+      };
+      form.onchange = count;
+      form.onsubmit = (event) => {
+        event.preventDefault();
+        const { number, minutes } = form.elements;
+        this.begin(shuffled(drawn()).slice(0, number.valueAsNumber), minutes.valueAsNumber * 60);
+      };
+      marked.firstChild.disabled = !this.questions.some((q) => marks.rated[q.id] === "revise");
+      this.show(form);
+      count();
+    }
+
+    begin(asked, limit) {
+      this.session = { asked, limit, at: 0, spent: 0, rated: [] };
+      this.ask();
+    }
+
+    ask() {
+      const { words, session } = this;
+      const question = session.asked[session.at];
+      const position = words.position(session.at + 1, session.asked.length);
+      const where = [position, question.group, this.levels[question.level]].join(" · ");
+      const heading = make("h3", { tabIndex: -1, className: "mock-question" });
+      heading.setAttribute("aria-describedby", "mock-where");
+      heading.append(...question.block.querySelector("summary").cloneNode(true).childNodes);
+      const timer = make("p", { className: "mock-timer", role: "timer" });
+      const reveal = button(words.reveal, () => this.reveal(question), "mock-main");
+      this.pause = button(words.pause, () => this.toggle());
+      heading.onkeydown = (event) => {
+        if (event.key === "Enter" && event.target === heading) reveal.click();
+      };
+      const bar = make("div", { className: "mock-buttons" }, reveal, this.pause, button(words.end, () => this.sum_up()));
+      this.show(make("p", { id: "mock-where", className: "mock-where", textContent: where }), heading, timer, bar);
+      this.bar = bar;
+      this.run(timer);
+      heading.focus();
+      this.stage.scrollIntoView();
+    }
+
+    // The clock counts what has passed, so that a sleeping tab loses nothing.
+    run(timer) {
+      const { words, session } = this;
+      let last = performance.now();
+      let before = session.limit;
+      session.time = 0;
+      this.running = true;
+      const tick = () => {
+        const now = performance.now();
+        if (this.running) {
+          session.time += (now - last) / 1000;
+          session.spent += (now - last) / 1000;
+        }
+        last = now;
+        const left = session.limit - session.time;
+        const shown = left > 0 ? Math.ceil(left) : left;
+        timer.textContent = words.count(left > 0 ? words.left : words.over, clock(shown));
+        timer.classList.toggle("mock-over", left <= 0);
+        if (before > 60 && left <= 60 && left > 0) this.voice.textContent = words.soon;
+        if (before > 0 && left <= 0) this.voice.textContent = words.up;
+        before = left;
+      };
+      tick();
+      this.tick = tick;
+      this.ticking = setInterval(tick, 250);
+    }
+
+    toggle() {
+      const { words } = this;
+      this.tick();
+      this.running = !this.running;
+      this.pause.textContent = this.running ? words.pause : words.resume;
+      this.voice.textContent = this.running ? words.resumed : words.paused;
+    }
+
+    reveal(question) {
+      const { words, session } = this;
+      this.tick();
+      clearInterval(this.ticking);
+      this.voice.textContent = "";
+      const answer = make("section", { className: "mock-answer", tabIndex: -1 });
+      answer.setAttribute("aria-label", words.answer);
+      answer.append(...[...question.block.cloneNode(true).children].slice(1));
+      for (const link of answer.querySelectorAll("a")) {
+        link.target = "_blank"; // here the interview goes on
+        link.append(words.tab);
+      }
+      const rate = (rating) => {
+        marks.rate(question.id, rating);
+        session.rated.push({ question, rating });
+        session.at += 1;
+        if (session.at < session.asked.length) this.ask();
+        else this.sum_up();
+      };
+      const ratings = make("div", { className: "mock-buttons", role: "group" });
+      ratings.setAttribute("aria-label", words.rate);
+      ratings.append(...RATINGS.map((rating) => button(words[rating], () => rate(rating), `mock-${rating}`)));
+      const end = make("div", { className: "mock-buttons" }, button(words.end, () => this.sum_up()));
+      this.bar.replaceWith(answer, make("p", { className: "mock-rate", textContent: words.rate }), ratings, end);
+      answer.focus();
+    }
+
+    sum_up() {
+      const { words, session } = this;
+      this.tick();
+      const heading = make("h3", { textContent: words.summary, tabIndex: -1 });
+      const counts = make("ul");
+      const parts = [];
+      for (const rating of RATINGS) {
+        const rated = session.rated.filter((entry) => entry.rating === rating);
+        counts.append(make("li", { textContent: words.count(words[rating], rated.length) }));
+        if (rating === "known" || !rated.length) continue;
+        const links = rated.map(({ question }) => {
+          const link = question.link.cloneNode();
+          link.append(...question.block.querySelector("summary").cloneNode(true).childNodes);
+          return make("li", {}, link);
+        });
+        parts.push(make("h4", { textContent: words[rating] }), make("ul", {}, ...links));
+      }
+      const missed = session.rated.filter((entry) => entry.rating !== "known").map((entry) => entry.question);
+      const outcome = session.rated.length ? words.outcome(session.rated.length, clock(session.spent)) : words.nothing;
+      this.show(
+        heading,
+        make("p", { textContent: outcome }),
+        counts,
+        ...parts,
+        make(
+          "div",
+          { className: "mock-buttons" },
+          ...(missed.length ? [button(words.again, () => this.begin(shuffled(missed), session.limit), "mock-main")] : []),
+          button(words.anew, () => {
+            this.set_up();
+            this.querySelector("input").focus();
+          }),
+        ),
+        make("p", { className: "mock-note", textContent: marks.kept ? words.kept : words.unkept }),
+      );
+      heading.focus();
+    }
+  }
+
+  customElements.define("mock-interview", MockInterview);
+}

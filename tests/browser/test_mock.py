@@ -1,0 +1,244 @@
+"""The mock interview in a browser: its clock, its keys, its memory, without scripts."""
+
+import re
+from datetime import datetime, timedelta
+
+import pytest
+
+from scripts.site import asked, interview
+from tests.browser.conftest import VIEWPORTS
+from tests.browser.crawl import axe_violations
+
+BANK = interview.bank()
+PATH = "interview/mock/"
+LANGUAGES = ("zh", "en")
+START = "mock-interview button[type=submit]"
+QUESTION = "h3.mock-question"
+ANSWER = ".mock-answer"
+TIMER = ".mock-timer"
+VOICE = ".mock-voice"
+NOON = datetime(2026, 1, 1, 12)
+STORE_REFUSED = (
+    "Storage.prototype.getItem = Storage.prototype.setItem = () => { throw 1 }"
+)
+
+
+@pytest.fixture
+def mock(site, open_page):
+    """mock(language, **options of the context): the page, its clock in our hands."""
+
+    def opened(language="en", **options):
+        page = open_page(**options)
+        page.clock.install(time=NOON)
+        page.goto(f"{site[1]}{language}/{PATH}")
+        page.locator(START).wait_for()
+        return page
+
+    return opened
+
+
+def begin(page, number=2, minutes=2):
+    page.locator("input[name=number]").fill(str(number))
+    page.locator("input[name=minutes]").fill(str(minutes))
+    page.locator(START).click()
+
+
+def rate(page, rating):
+    page.locator("button.mock-main").click()
+    page.locator(f"button.mock-{rating}").click()
+
+
+def focused(page) -> str:
+    return page.evaluate("document.activeElement.className")
+
+
+@pytest.mark.parametrize(("language", "viewport"), [("zh", "phone"), ("en", "desktop")])
+def test_an_interview(language, viewport, mock, browser_checks):
+    page = mock(language, viewport=VIEWPORTS[viewport])
+    assert str(len(BANK)) in page.locator(".mock-fitting").inner_text()
+    begin(page, number=3)
+    assert page.locator(ANSWER).count() == 0
+    problems = axe_violations(page)
+    page.locator("button.mock-main").click()
+    assert len(page.locator(ANSWER).inner_text()) > 100
+    problems += axe_violations(page)
+    page.locator("button.mock-known").click()
+    rate(page, "partly")
+    rate(page, "revise")
+    assert page.locator("mock-interview h4").count() == 2
+    assert re.findall(r"\d+$", page.locator("mock-interview ul").first.inner_text())
+    links = page.locator("mock-interview ul a")
+    assert [f"/{language}/interview/" in a.evaluate("a => a.href") for a in links.all()]
+    assert links.count() == 2
+    problems += axe_violations(page)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert not problems, "\n".join(problems)
+    browser_checks.add(6)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_by_keyboard_alone(language, mock, browser_checks):
+    page = mock(language)
+    keys = page.keyboard
+    page.locator("mock-interview input").first.focus()
+    while page.evaluate("document.activeElement.name") != "number":
+        keys.press("Tab")
+    keys.type("2")
+    keys.press("Enter")
+    assert "mock-question" in focused(page)
+    first = page.locator(QUESTION).inner_text()
+    keys.press("Escape")
+    before = page.locator(TIMER).inner_text()
+    page.clock.run_for(30_000)
+    assert page.locator(TIMER).inner_text() == before
+    keys.press("Escape")
+    page.clock.run_for(30_000)
+    assert page.locator(TIMER).inner_text() != before
+    described = "document.activeElement.ariaDescribedByElements[0].className"
+    assert page.evaluate(described) == "mock-where"
+    keys.press("Enter")
+    assert "mock-answer" in focused(page)
+    assert page.locator(VOICE).inner_text() == ""
+    while "mock-revise" not in focused(page):
+        keys.press("Tab")
+    ring = "getComputedStyle(document.activeElement).outlineStyle"
+    assert page.evaluate(ring) == "solid"
+    keys.press("Space")
+    assert "mock-question" in focused(page)
+    assert page.locator(QUESTION).inner_text() != first
+    keys.press("Enter")
+    while "mock-known" not in focused(page):
+        keys.press("Tab")
+    keys.press("Enter")
+    assert page.evaluate("document.activeElement.tagName") == "H3"
+    assert page.locator("mock-interview ul a").inner_text() == first
+    browser_checks.add(6)
+
+
+def test_the_clock_speaks_twice(mock, browser_checks):
+    page = mock()
+    page.clock.pause_at(NOON + timedelta(hours=1))  # from here it moves with us alone
+    begin(page)
+    assert page.locator(TIMER).inner_text().endswith("2:00")
+    page.evaluate(
+        f"""() => {{
+        window.said = [];
+        const voice = document.querySelector("{VOICE}");
+        const note = () => said.push(voice.textContent);
+        new MutationObserver(note).observe(voice, {{ childList: true }});
+    }}"""
+    )
+    for _ in range(150):
+        page.clock.run_for(1000)
+    assert page.evaluate("said") == ["One minute left.", "Time is up."]
+    assert page.locator(TIMER).inner_text() == "Over time by: 0:30"
+    assert page.locator(TIMER).get_attribute("aria-live") is None
+    browser_checks.add(3)
+
+
+def test_marks_are_kept_on_the_device(mock, browser_checks):
+    page = mock("zh")
+    marked = page.locator("input[value=marked]")
+    assert marked.is_disabled()
+    begin(page, number=1)
+    question = page.locator(QUESTION).inner_text()
+    rate(page, "revise")
+    page.reload()
+    marked.check()
+    begin(page, number=10)
+    assert page.locator(QUESTION).inner_text() == question
+    rate(page, "known")
+    page.reload()
+    assert marked.is_disabled()
+    page.once("dialog", lambda dialog: dialog.accept())
+    page.get_by_role("button", name="删除我的标记").click()
+    assert page.evaluate("localStorage['norms-measured.mock']") == "{}"
+    browser_checks.add(3)
+
+
+@pytest.mark.parametrize("kept", ["no JSON", "[1]", '"text"', '{"gone": "revise"}'])
+def test_damaged_marks(kept, mock, browser_checks):
+    page = mock()
+    page.evaluate("kept => localStorage['norms-measured.mock'] = kept", kept)
+    page.reload()
+    assert page.locator("input[value=marked]").is_disabled()  # it would draw nothing
+    assert "on this device only" in page.locator(".mock-note").inner_text()
+    begin(page, number=1)
+    rate(page, "revise")
+    page.reload()
+    page.locator("input[value=marked]").check()
+    begin(page)
+    assert page.locator(QUESTION).count() == 1
+    browser_checks.add(3)
+
+
+def test_marks_of_two_tabs(mock, browser_checks):
+    page = mock()
+    other = page.context.new_page()
+    other.goto(page.url)
+    for tab, level in ((page, "screening"), (other, "engineer")):
+        tab.locator(f"input[name=level]:not([value={level}])").first.uncheck()
+        tab.locator(f"input[name=level]:not([value={level}])").last.uncheck()
+        begin(tab, number=1)
+        rate(tab, "revise")
+    page.reload()
+    page.locator("input[value=marked]").check()
+    assert page.locator(".mock-fitting").inner_text() == "2 questions fit."
+    browser_checks.add()
+
+
+def test_where_nothing_can_be_kept(mock, open_page, site, browser_checks):
+    page = open_page()
+    page.add_init_script(STORE_REFUSED)
+    page.goto(f"{site[1]}en/{PATH}")
+    begin(page, number=1)
+    rate(page, "revise")
+    assert "keeps nothing" in page.locator(".mock-note").inner_text()
+    page.get_by_role("button", name="New interview").click()
+    assert page.locator("input[value=marked]").is_enabled()
+    browser_checks.add()
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_draws_by_level_and_group(language, mock, browser_checks):
+    page = mock(language)
+    groups = page.locator("input[name=group]")
+    page.locator("mock-interview fieldset button").last.click()
+    assert page.locator(START).is_disabled()
+    groups.last.check()
+    page.locator("input[value=screening]").uncheck()
+    chosen, title = BANK[-1][0], asked.subject(BANK[-1][0], language)
+    fitting = [r for g, r in BANK if g == chosen and r["level"] != "screening"]
+    assert str(len(fitting)) in page.locator(".mock-fitting").inner_text()
+    begin(page, number=len(fitting))
+    for _ in fitting:
+        where = page.locator(".mock-where").inner_text()
+        assert title in where and asked.WORDS[language]["screening"] not in where
+        rate(page, "known")
+    assert page.locator(QUESTION).count() == 0
+    browser_checks.add(3)
+
+
+def test_after_instant_navigation(site, open_page, browser_checks):
+    page = open_page()
+    errors = []
+    page.on("pageerror", lambda error: errors.append(error))
+    page.goto(f"{site[1]}en/interview/")
+    page.wait_for_load_state("networkidle")
+    for _ in range(2):
+        page.locator(".md-content a[href*='mock']").first.click()
+        begin(page)
+        assert "mock-question" in focused(page)
+        page.locator(".md-nav a[href$='/interview/']").first.evaluate("a => a.click()")
+        page.locator("h1#interview").wait_for()
+    assert not errors
+    browser_checks.add()
+
+
+def test_without_scripts_it_is_a_list(site, open_page, browser_checks):
+    page = open_page(java_script_enabled=False)
+    page.goto(f"{site[1]}en/{PATH}")
+    assert page.locator(".mock-list details").count() == len(BANK)
+    page.locator(".mock-list summary").first.click()
+    assert page.locator(".mock-list details p").first.is_visible()
+    browser_checks.add()
