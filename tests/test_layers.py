@@ -19,13 +19,23 @@ ONLY = {  # by folder: all that its files may import besides the standard librar
     "docs/labs/": {"torch", "matplotlib", "snippets"},
     "scripts/experiments/": {"torch", "matplotlib", "snippets", "scripts.measure"},
 }
+ATLAS = {"transformers", "scripts.experiments.atlas"}  # what it measures; its parts
+ONLY |= {  # of folders that hold each other the longest counts
+    path: ONLY["scripts/experiments/"] | ATLAS
+    for path in ("scripts/experiments/model_atlas.py", "scripts/experiments/atlas/")
+}
 NEVER = {
     "scripts/": {"tests"},
     "scripts/site/": {"scripts.experiments"},
     "scripts/measure/": {"scripts.experiments", "scripts.site"},
 }
 EXPERIMENT = "scripts/experiments/a_b.py"
-HEAVY = {"torch", "triton", "matplotlib"}  # the site builds without them
+HEAVY = {
+    "torch",
+    "triton",
+    "matplotlib",
+    "transformers",
+}  # the site builds without them
 
 
 def imports(text: str) -> list[tuple[int, str, bool]]:
@@ -56,9 +66,11 @@ def violations(path: str, text: str) -> list[str]:
     for line, name, at_once in imports(text):
         top = name.partition(".")[0]
         own = top in sys.stdlib_module_names
-        turned = [f for f in ONLY if not own and not in_(name, ONLY[f])]
-        turned += [f for f in NEVER if in_(name, NEVER[f])]
-        found += [f"{line}: {f} imports {name}" for f in turned if path.startswith(f)]
+        nearest = max((f for f in ONLY if path.startswith(f)), key=len, default=None)
+        turned = [f for f in NEVER if path.startswith(f) and in_(name, NEVER[f])]
+        if nearest and not own and not in_(name, ONLY[nearest]):
+            turned.append(nearest)
+        found += [f"{line}: {f} imports {name}" for f in turned]
         if path.startswith("scripts/") and at_once and top in HEAVY:
             found.append(f"{line}: {top} at the top; the site builds without it")
     return found
@@ -117,6 +129,11 @@ def test_snippets_import_what_was_shown_before(obeyed):
         ("snippets/a/b.py", "import math\nimport torch.nn\nfrom snippets.a.c import d"),
         (EXPERIMENT, "from scripts.measure.records import Step"),
         (EXPERIMENT, "def measure():\n    import torch"),
+        (
+            "scripts/experiments/atlas/tiny.py",
+            "from scripts.experiments.atlas import a\n"
+            "def f():\n    import transformers",
+        ),
         ("scripts/measure/look.py", "def draw():\n    from matplotlib import pyplot"),
         ("scripts/site/facts.py", "import yaml\nfrom scripts.measure import records"),
         ("scripts/site/a.py", "if TYPE_CHECKING:\n    import torch"),
@@ -138,6 +155,10 @@ def test_good(path, text):
         ("snippets/a/b.py", "def f():\n    import numpy", "2: snippets/"),
         (EXPERIMENT, "from scripts.site import facts", "1: scripts/exp"),
         (EXPERIMENT, "import scripts.experiments.c_d", "1: scripts/exp"),
+        (EXPERIMENT, "def f():\n    import transformers", "2: scripts/exp"),
+        (EXPERIMENT, "from scripts.experiments.atlas import a", "1: scripts/exp"),
+        ("scripts/experiments/atlas/a.py", "import transformers", "1: transformers"),
+        ("scripts/experiments/atlas/a.py", "import numpy", "1: scripts/exp"),
         (EXPERIMENT, "import torch", "1: torch at the top"),
         (EXPERIMENT, "try:\n    import torch\nfinally: 0", "2: torch"),
         (EXPERIMENT, "class A:\n    import torch", "2: torch"),

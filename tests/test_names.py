@@ -16,7 +16,7 @@ FORMS = {  # by folder: what a file's path below it looks like
     "docs/labs": rf"{SNAKE}\.py",
     "docs/records": rf"[a-z0-9]+(-[a-z0-9]+)*/{SUBJECT_QUANTITY}\.json",
     "snippets": rf"({SNAKE}/{SNAKE}\.(py|out)|outputs\.json|ruff\.toml)",
-    "scripts/experiments": rf"{SUBJECT_QUANTITY}\.py",
+    "scripts/experiments": rf"({SUBJECT_QUANTITY}|{SNAKE}/{SNAKE})\.py",
     "tests/experiments": rf"test_{SUBJECT_QUANTITY}\.py",
 }
 
@@ -41,7 +41,10 @@ def files(folder: str) -> list[str]:
 
 
 def stems(folder: str) -> set[str]:
-    return {re.split(r"[/.]", path)[-2].removeprefix("test_") for path in files(folder)}
+    """Names of experiments; in a folder of its own, an experiment keeps its parts."""
+    own = {"docs/records": files(folder)}
+    paths = own.get(folder, [path for path in files(folder) if "/" not in path])
+    return {re.split(r"[/.]", path)[-2].removeprefix("test_") for path in paths}
 
 
 @pytest.mark.parametrize("folder", FORMS)

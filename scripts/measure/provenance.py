@@ -1,6 +1,7 @@
 """Where, with what and how a record was made. No host, user or path names."""
 
 import datetime
+import hashlib
 import importlib.metadata
 import os
 import platform
@@ -130,6 +131,21 @@ def versions(packages: set[str]) -> dict[str, str]:
     return found
 
 
+def installed(package: str) -> str:
+    """The SHA-256 of what was installed: of the package's list of file hashes.
+
+    Only files inside the package count; the list is the wheel's own RECORD,
+    sorted, so the same wheel gives the same digest wherever it is installed.
+    """
+    files = importlib.metadata.files(package) or []
+    lines = sorted(
+        f"{file.as_posix()},{file.hash.mode}={file.hash.value}"
+        for file in files
+        if file.hash and file.parts[0] == package and file.suffix != ".pyc"
+    )
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+
 def _method(module: ModuleType) -> str:
     text = getattr(module, "METHOD", None) or module.__doc__ or ""
     return " ".join(text.split())
@@ -148,7 +164,9 @@ def provenance(
     """Everything that a record says about its making.
 
     The method is the module's METHOD or its docstring; the seeds are its
-    SEEDS or those that the rows name in a column `seed`.
+    SEEDS or those that the rows name in a column `seed`. A module's INSTALLED
+    names packages that are themselves what is measured: the record then holds
+    the hash of what was installed.
     """
     described = device(getattr(module, "DEVICE", None))
     threads = {row.get("threads") for row in rows} - {None}
@@ -156,11 +174,13 @@ def provenance(
         described["threads"] = threads.pop()
     elif described["kind"] == "cpu" and not threads and "torch" in sys.modules:
         described["threads"] = sys.modules["torch"].get_num_threads()
+    measured = {name: installed(name) for name in getattr(module, "INSTALLED", ())}
     return {
         "device": described,
         "os": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
         "versions": versions(digest.packages(experiment, **where)),
+        **({"installed": measured} if measured else {}),
         "commit": commit(),
         "date": now(),
         "method": _method(module),

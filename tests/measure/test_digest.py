@@ -13,6 +13,7 @@ SOURCE = '''
     from scripts.measure import look
     from scripts.measure.records import Step
     from scripts.measure.counting import count
+    from scripts.experiments.parts.deep import seven
 
     LIMIT = 3
     COLOUR = "blue"
@@ -24,6 +25,7 @@ SOURCE = '''
 
     def measure(size):
         import torch
+        seven()
         return [Step({"x": count()}, square)]
 
     def facts(record):
@@ -54,6 +56,15 @@ COUNTING = """
         return 2
 """
 
+DEEP = """
+    def seven():
+        from scripts.experiments.parts.deeper import SIX
+        return 7, SIX
+
+    def eight():
+        return 8
+"""
+
 
 @pytest.fixture
 def tree(tmp_path):
@@ -68,6 +79,8 @@ def tree(tmp_path):
     write("snippets/page/shown.py", SHOWN)
     write("snippets/page/earlier.py", "ONE = 1\n")
     write("scripts/measure/counting.py", COUNTING)
+    write("scripts/experiments/parts/deep.py", DEEP)
+    write("scripts/experiments/parts/deeper.py", "SIX = 6\nFIVE = 5\n")
     write("scripts/measure/records.py", "class Step: ...\nclass Record: ...\n")
     write("scripts/measure/look.py", "INK = 0\n")
     return tmp_path
@@ -99,6 +112,8 @@ HARMLESS = {
     "marker": (SHOWN_FILE, "[start:double]", "[start:twice]"),
     "snippet's docstring": (SHOWN_FILE, "Twice.", "Two times."),
     "helper not used": ("scripts/measure/counting.py", "return 2", "return 3"),
+    "part not used": ("scripts/experiments/parts/deep.py", "return 8", "return 9"),
+    "number not used": ("scripts/experiments/parts/deeper.py", "FIVE = 5", "FIVE = 4"),
     "look": ("scripts/measure/look.py", "INK = 0", "INK = 1"),
     "records": ("scripts/measure/records.py", "...", "x = 1"),
 }
@@ -109,6 +124,8 @@ AGEING = {
     "snippet imported in a function": (SHOWN_FILE, "2 * x", "3 * x"),
     "snippet of a snippet": ("snippets/page/earlier.py", "ONE = 1", "ONE = 2"),
     "helper": ("scripts/measure/counting.py", "_next(1)", "_next(2)"),
+    "own part": ("scripts/experiments/parts/deep.py", "return 7,", "return 9,"),
+    "part of a part": ("scripts/experiments/parts/deeper.py", "SIX = 6", "SIX = 5"),
     "helper of a helper": ("scripts/measure/counting.py", "return x", "return x + 1"),
 }
 
@@ -172,3 +189,10 @@ def test_dump_skips_what_other_python_versions_add():
     tree.body[0].type_params = []  # since Python 3.12
     tree.body[0]._fields = (*tree.body[0]._fields, "type_params")
     assert digest._dump(tree.body) == before
+
+
+def test_parts_of_an_experiment_are_no_experiments(tree):
+    assert records.experiments(tree / "scripts/experiments") == ["one"]
+    reached = digest.closure("model_atlas").parts
+    assert "scripts.experiments.atlas.blocks" in reached
+    assert "snippets.norm_probe.matching" in reached

@@ -112,3 +112,22 @@ def test_a_record_names_no_host_user_or_path(folder):
     assert records.problem(record) is None
     for secret in (platform.node(), getpass.getuser(), str(records.ROOT), str(folder)):
         assert secret not in text
+
+
+def test_what_was_installed_has_a_hash_that_a_file_changes(monkeypatch):
+    pytest.importorskip("transformers")
+    found = provenance.installed("transformers")
+    assert len(found) == 64 and found == provenance.installed("transformers")
+    files = provenance.importlib.metadata.files("transformers")
+    fewer = [f for f in files if f.name != "modeling_llama.py"]
+    monkeypatch.setattr(provenance.importlib.metadata, "files", lambda _: fewer)
+    assert provenance.installed("transformers") != found
+
+
+def test_only_a_module_that_measures_a_package_records_its_hash(folder):
+    plain = runner.trial("squares", folder=folder).provenance
+    assert "installed" not in plain
+    pytest.importorskip("transformers")
+    module = types.SimpleNamespace(__doc__="x", INSTALLED=("transformers",))
+    made = provenance.provenance("squares", module, [{"seed": 0}], folder=folder)
+    assert made["installed"] == {"transformers": provenance.installed("transformers")}

@@ -1,0 +1,658 @@
+"""One architecture as rows: its norms by behaviour, its blocks as equations."""
+
+import inspect
+import re
+from dataclasses import replace
+from pathlib import Path
+
+from scripts.experiments.atlas import tiny
+from scripts.experiments.atlas.blocks import MATRIX, Block, blocks
+from scripts.experiments.atlas.streams import multi_stream
+from scripts.experiments.atlas.trace import follow
+
+OPEN = (1.2784645, 30.0)  # gates that change nothing: silu, sigmoid of it is 1
+CAP = re.compile(r"soft_?cap|logit_?cap|capping")
+MULTIPLIER = re.compile(
+    r"(residual|embedding|logits?|attention|lm_head)_?(multiplier|scaling|scale)$"
+    r"|^scale_(emb|depth)$|^emb_scale$|_(alpha|beta)_factor$|^logit_scale$"
+)
+COLUMNS = (
+    "architecture",
+    "model_class",
+    "layer",
+    "layers",
+    "status",
+    "reason",
+    "placement",
+    "equations",
+    "norms",
+    "qk",
+    "functional",
+    "caps",
+    "multipliers",
+    "source",
+    "notes",
+)
+
+
+def row(architecture: str, **known) -> dict:
+    """A row with every column; what is not known is empty."""
+    lists = {
+        n: [] for n in ("layers", "equations", "norms", "qk", "functional", "caps")
+    }
+    lists |= {"multipliers": [], "source": [], "notes": []}
+    empty = {
+        "architecture": architecture,
+        "model_class": tiny.class_name(architecture),
+        "layer": "",
+        "status": "unresolved",
+        "reason": None,
+        "placement": None,
+    }
+    known = {**lists, **empty, **known}
+    return {name: known[name] for name in COLUMNS}
+
+
+# Norms ----------------------------------------------------------------------
+
+
+class _Gate:
+    """Stands for a second tensor of the input's shape."""
+
+
+def _alone(call, gate: float, which: int = 0):
+    """(a norm as a module of one tensor, whether it has a gate, a shape to probe).
+
+    ``which`` of its tensors, where it takes and returns several.
+    """
+    import torch
+    from torch import nn
+
+    args, kwargs = call.raw
+    shape = call.inputs[which].shape
+    gated = False
+
+    def replaced(value, state):
+        nonlocal gated
+        if not (isinstance(value, torch.Tensor) and value.is_floating_point()):
+            return value
+        state[0] += 1
+        if state[0] == which + 1:
+            return Ellipsis
+        if value.shape == shape and len(call.outputs) < 2:
+            gated = True
+            return _Gate
+        return value.detach().clone()
+
+    state = [0]
+    args = tuple(replaced(a, state) for a in args)
+    kwargs = {n: replaced(v, state) for n, v in kwargs.items()}
+
+    class Alone(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.norm = call.module
+
+        def forward(self, h):
+            def given(value):
+                if value is Ellipsis:
+                    return h.clone()
+                if value is _Gate:
+                    return torch.full_like(h, gate, dtype=torch.float32)
+                return value
+
+            out = self.norm(
+                *(given(a) for a in args), **{n: given(v) for n, v in kwargs.items()}
+            )
+            return out[which] if isinstance(out, tuple) else out
+
+    alone = Alone()
+    alone.eval()
+    return alone, gated, torch.zeros(shape)
+
+
+def may_be_norm(call) -> bool:
+    """Cheap tests before the probes: same shape out, vectors for parameters."""
+    if not call.inputs or call.out is None or call.out.shape != call.inputs[0].shape:
+        return False
+    shape = call.inputs[0].shape
+    if len(shape) < 2 or shape[-1] < 2 or call.out.value.numel() < 2 * shape[-1]:
+        return False
+    parameters = list(call.module.parameters())
+    trailing = {shape[-1]}
+    for n in reversed(shape[:-1]):
+        trailing.add(n * max(trailing))
+    return all(p.ndim <= 1 or p.numel() in trailing for p in parameters)
+
+
+def behaviours(trace) -> dict:
+    """By module path: (behaviour, gated) of every module that is a norm."""
+    from snippets.norm_probe.behaviour import recognise
+
+    found, paths = {}, set()
+    for call in trace.calls:
+        if call.path in paths or not may_be_norm(call):
+            continue
+        paths.add(call.path)
+        try:
+            behaviour = None
+            for gate in OPEN:
+                alone, gated, x = _alone(call, gate)
+                behaviour = recognise(alone, x)
+                if behaviour or not gated:
+                    break
+        except Exception:  # not a module that takes such a tensor alone
+            continue
+        if behaviour:
+            found[call.path] = (behaviour, gated)
+    for twin in _twins(trace, found):
+        try:
+            alone, _, x = _alone(twin, 0.0, 1)
+            behaviour = recognise(alone, x)
+        except Exception:
+            continue
+        if behaviour:
+            found[twin.path] = (behaviour, False)
+            twin.inputs, twin.outputs = twin.inputs[1:], twin.outputs[1:]
+            trace.calls.append(twin)
+    # A norm made of norms, one a head, is one norm.
+    return {
+        path: value
+        for path, value in found.items()
+        if not any(path.startswith(f"{other}.") for other in found)
+    }
+
+
+def _twins(trace, known) -> list:
+    """Calls of norms that take two tensors, q and k say, and return both."""
+    return [
+        replace(call, path=f"{call.path}#2")
+        for call in trace.calls
+        if call.path in known
+        and len(call.inputs) > 1 < len(call.outputs)
+        and call.outputs[1].shape == call.inputs[1].shape
+    ]
+
+
+def _file_line(thing) -> tuple[str, int, int]:
+    lines, first = inspect.getsourcelines(thing)
+    return Path(inspect.getsourcefile(thing)).name, first, first + len(lines) - 1
+
+
+def where(call, model_file: str) -> str:
+    """Where a norm is defined; one of torch's, where the model makes it."""
+    kind = type(call.module)
+    try:
+        file, first, _ = _file_line(kind)
+        if "transformers" in kind.__module__:
+            return f"{file}:{first}"
+        top = call
+        while top.parent is not None:
+            top = top.parent
+        names = call.path.split(".")
+        while names[-1].isdigit():  # one of a list, which its owner makes
+            names.pop()
+        *path, name = names
+        owner = type(top.module.get_submodule(".".join(path)))
+        file, first, _ = _file_line(owner)
+        lines, _ = inspect.getsourcelines(owner)
+        for i, line in enumerate(lines):
+            if re.search(rf"self\.{re.escape(name)}\b.*=", line):
+                return f"{file}:{first + i}"
+        return f"{file}:{first}"
+    except (OSError, TypeError):
+        return model_file
+
+
+def kind_words(behaviour, width: int) -> str:
+    return behaviour.kind + ("" if behaviour.size == width else " groups")
+
+
+def norm_row(site: str, call, known, trace_model_file: str) -> list:
+    behaviour, gated = known[call.path]
+    cast = behaviour.cast + (f" → {behaviour.output}" if behaviour.output else "")
+    name = re.search(r"[^.]*[^.\d][^.]*(\.\d+)*$", call.path.removesuffix("#2"))[0]
+    return [
+        "gated" if gated and site in ("other", "q", "k", "v") else site,
+        name,
+        type(call.module).__name__,
+        kind_words(behaviour, call.inputs[0].shape[-1]),
+        behaviour.gain,
+        behaviour.bias,
+        behaviour.eps,
+        cast,
+        behaviour.fp16,
+        where(call, trace_model_file),
+    ]
+
+
+# Norms inside attention -------------------------------------------------------
+
+
+def _contained(part, whole) -> float:
+    """The share of a tensor's values that are, bit for bit, values of another."""
+    import torch
+
+    return torch.isin(part.reshape(-1), whole.reshape(-1)).double().mean().item()
+
+
+def _directions(x, width: int):
+    """Rows of a given width as unit vectors, rounded: what scaling leaves."""
+    rows = x.double().reshape(-1, width)
+    return (rows / rows.norm(dim=-1, keepdim=True)).float()
+
+
+def _same_lengths(x, raw) -> bool:
+    """Whether the vectors of x have the lengths of vectors of raw."""
+    import torch
+
+    lengths, others = (
+        t.double().reshape(-1, x.shape[-1]).norm(dim=-1) for t in (x, raw)
+    )
+    near = (lengths[:, None] - others[None]).abs().amin(1) / lengths
+    return bool((near < 1e-5).double().mean() > 0.98) and torch.isfinite(near).all()
+
+
+def _reaches(start, norm_out, cross: bool) -> bool:
+    """Whether a tensor was computed from a norm's output (across matrices, or not)."""
+    if start.node is None or norm_out.node is None:
+        return False
+    todo, visited = [start.node], set()
+    while todo:
+        at = todo.pop()
+        if at == norm_out.node:
+            return True
+        if at in visited:
+            continue
+        visited.add(at)
+        if not cross and type(at[0]).__name__ in MATRIX:
+            continue
+        todo += [n for n in at[0].next_functions if n[0] is not None]
+    return False
+
+
+def attention_norms(block, trace, known) -> list[tuple[str, object, str, str]]:
+    """(site, call, scope, rope) of the norms inside the block's branches."""
+    start, end = block.call.start, block.call.end
+    attended = [a for a in trace.attended if start < a.time < end]
+    rotary = any("rotary" in type(c.module).__name__.lower() for c in trace.calls)
+    found = []
+    for call in block.inner_norms:
+        behaviour, gated = known[call.path]
+        name = call.path.rpartition(".")[2].lower()
+        inside = call.path[len(block.call.path) + 1 :].lower()
+        if "index" in inside:
+            found.append(("indexer-k" if "k" in name else "other", call, "", ""))
+            continue
+        if gated:
+            found.append(("gated", call, "", ""))
+            continue
+        site, scope, rope = "other", "", ""
+        owner = block.owner_of(call)
+        later = [a for a in attended if call.start < a.time < owner.end]
+        at = later[0] if later else None
+        if at is not None:
+            tensors = {"q": at.q, "k": at.k, "v": at.v}
+            direct = [n for n, t in tensors.items() if _reaches(t, call.out, False)]
+            crossed = [n for n, t in tensors.items() if _reaches(t, call.out, True)]
+            if direct:
+                site = direct[0] if len(direct) == 1 else "".join(direct)
+            elif crossed:
+                site = "latent-q" if crossed == ["q"] else "latent-kv"
+                scope = "latent"
+            if direct:
+                head = tensors[direct[0]].shape[-1]
+                scope = "head" if behaviour.size <= head else "projection"
+                rope = _rope(call, tensors[direct[0]], block, site)
+        elif not attended:
+            site, scope = _by_name(name)
+            if site in ("q", "k", "v"):
+                wide = call.inputs[0].shape[-1] >= block.width
+                scope = (
+                    "projection" if wide and len(call.inputs[0].shape) == 3 else "head"
+                )
+                rope = _rope(call, None, block, site)
+                if rope == "unknown":
+                    rope = "before" if rotary else "none"
+        found.append((site, call, scope, rope))
+    return found
+
+
+def _by_name(name: str) -> tuple[str, str]:
+    if re.search(r"^q_?a_|^q_lora|latent_q", name):
+        return "latent-q", "latent"
+    if re.search(r"^kv_?a_|^kv_lora|^kv_", name):
+        return "latent-kv", "latent"
+    for letter in "qkv":
+        if re.search(
+            rf"^{letter}_|^{letter}norm|_{letter}$|_{letter}_|^(query|key|value)", name
+        ):
+            if name.startswith(("query", "key", "value")):
+                letter = name[0]
+            return letter, ""
+    return "other", ""
+
+
+def _rope(call, tensor, block, site: str) -> str:
+    """Whether a q or k norm stands before or after the rotation, or there is none."""
+    if site == "v":
+        return "none"
+    raw = [
+        c.out.value
+        for c in block.inner
+        if c.end < call.start
+        and c.out is not None
+        and "rotary" not in type(c.module).__name__.lower()
+    ]
+    given = call.inputs[0].value
+    raw = [r for r in raw if r.numel() % given.shape[-1] == 0]
+    before = any(_contained(given, out) > 0.99 for out in raw)
+    if not before and any(_same_lengths(given, out) for out in raw):
+        return "after"  # a rotation changes the values and keeps the lengths
+    if tensor is None:
+        return "unknown"
+    width = tensor.shape[-1]
+    if call.out.value.numel() % width:
+        return "before"
+    attended = _directions(tensor.value, width)
+    normed = _directions(call.out.value, width)
+    close = (attended[:, None] - normed[None]).abs().amax(-1).amin(1) < 1e-4
+    return "none" if close.double().mean() > 0.98 else "before"
+
+
+# Configuration ----------------------------------------------------------------
+
+
+def _fields(config) -> dict:
+    text = config.get_text_config() if hasattr(config, "get_text_config") else config
+    try:
+        return text.to_dict()
+    except Exception:
+        return {n: v for n, v in vars(text).items() if not n.startswith("_")}
+
+
+def caps(config, trace) -> list[list]:
+    """Soft-cap fields of the default configuration, then tanh calls in action."""
+    found = [
+        [name, float(value) if isinstance(value, (int, float)) else None]
+        for name, value in sorted(_fields(config).items())
+        if CAP.search(name)
+        and (value is None or isinstance(value, (int, float)))
+        and not isinstance(value, bool)
+    ]
+    lines = dict.fromkeys(
+        f.where for f in trace.functional if f.name == "tanh" and f.cap
+    )
+    return found + [[f"tanh {line}", None] for line in lines]
+
+
+def multipliers(config) -> list[list]:
+    return [
+        [name, float(value)]
+        for name, value in sorted(_fields(config).items())
+        if MULTIPLIER.search(name)
+        and isinstance(value, (int, float))
+        and not isinstance(value, bool)
+    ]
+
+
+def functional(trace, known, within: str) -> list[str]:
+    """Functions that normalise outside of the norms already recognised."""
+    found = []
+    for f in trace.functional:
+        if f.name == "tanh" or not f.path.startswith(within):
+            continue
+        if any(f.path == p or f.path.startswith(f"{p}.") for p in known):
+            continue
+        inside = f.path[len(within) :].lstrip(".") or "block"
+        found.append(f"{f.name} in {inside} ({f.where})")
+    return list(dict.fromkeys(found))
+
+
+# Rows -------------------------------------------------------------------------
+
+
+def layer_words(config, count: int) -> list[str]:
+    """The configuration's word for each layer, "" where it has none."""
+    text = config.get_text_config() if hasattr(config, "get_text_config") else config
+    for name in ("layer_types", "layers_block_type", "block_types", "attn_types"):
+        try:
+            words = getattr(text, name, None)
+        except Exception:
+            words = None
+        if isinstance(words, (list, tuple)) and len(words) == count:
+            return [str(w) for w in words]
+    return [""] * count
+
+
+def outer_norms(trace, lists, known) -> list[tuple[str, object, str]]:
+    """(site, call, list of blocks) of the norms around the blocks."""
+    from scripts.experiments.atlas.blocks import equal, stream
+
+    found = []
+    first_start = {
+        path: min(c.start for c in trace.calls if c.path == calls[0].path)
+        for path, calls in lists
+    }
+    for call in trace.calls:
+        if call.path not in known:
+            continue
+        if any(call.path.startswith(f"{path}.") for path, _ in lists):
+            continue
+        site, side = "other", ""
+        beside = [
+            (path, calls)
+            for path, calls in lists
+            if call.path.rpartition(".")[0] == path.rpartition(".")[0]
+        ]
+        if len(beside) == 1:
+            ((side, calls),) = beside
+            if call.end < first_start[side]:
+                site = "embedding"
+            elif call.start > calls[-1].end:
+                site = "final"
+        for path, calls in lists:
+            given, last = call.inputs[0].value, calls[-1].out.value
+            first = stream(calls[0]).value
+            out = call.out.value
+            if given.numel() == last.numel() and equal(given, last):
+                site, side = "final", path
+            elif call.end < first_start[path] and (
+                out.numel() == first.numel() and equal(out, first)
+            ):
+                site, side = "embedding", path
+        if site == "other":
+            if all(call.end < start for start in first_start.values()):
+                site = "embedding"
+            elif all(call.start > calls[-1].end for _, calls in lists):
+                site = "final"
+        found.append((site, call, side))
+    placed = {call.path for site, call, _ in found if site != "other"}
+    chosen: dict = {}  # a module may stand before the blocks and behind them
+    for site, call, side in found:
+        if site != "other" or call.path not in placed:
+            chosen.setdefault((call.path, site, side), (site, call, side))
+    return list(chosen.values())
+
+
+def unresolved(reason: str) -> dict:
+    return {"status": "unresolved", "reason": reason}
+
+
+def analyse(block_call, trace, known, model_file: str) -> dict:
+    """Everything about one block that a row holds."""
+    if (several := multi_stream(block_call, trace, known)) is not None:
+        return _several(several, trace, known, model_file)
+    block = Block(trace, block_call, known)
+    found = {"placement": None, "equations": [], "qk": [], "norms": []}
+    if block.result is None and (
+        several := multi_stream(block_call, trace, known, flat=True)
+    ):
+        return _several(several, trace, known, model_file)
+    if block.result is None:
+        return {**found, **unresolved("output not matched")}
+    if block.nodes[block.result].kind == "branch":
+        reason = "the list's modules add nothing to a residual stream themselves"
+        return {**found, **unresolved(reason)}
+    found["equations"] = block.equations()
+    found["placement"] = block.placement()
+    sites = block.sites()
+    inner = attention_norms(block, trace, known)
+    covered = {c.path for _, c in sites} | {c.path for _, c, *_ in inner}
+    covered |= {c.path for c in block.idle}
+    missing = [c.path for c in block.inner if c.path in known and c.path not in covered]
+    rows = [norm_row(site, call, known, model_file) for site, call in sites]
+    rows += [norm_row(site, call, known, model_file) for site, call, *_ in inner]
+    found["norms"] = once(rows)
+    found["qk"] = qk_rows(inner, known)
+    loose = [c.path for c in block.inner_norms if block.in_the_open(c)]
+    status, reason = "resolved", None
+    if found["placement"] == "other":
+        reason = "branches differ: " + ", ".join(
+            f"{name} {kind}" for name, kind in block.branch_places()
+        )
+    if any(not node.reads for node in block.branches()):
+        reason = "no graph shows what the branches read"
+        return {**found, "placement": None, "equations": [], **unresolved(reason)}
+    if loose:
+        status = "partial"
+        inside = [p[len(block_call.path) + 1 :] for p in dict.fromkeys(loose)]
+        reason = "norms whose input was not matched: " + ", ".join(inside)
+    elif missing:
+        status = "partial"
+        inside = [p[len(block_call.path) + 1 :] for p in dict.fromkeys(missing)]
+        reason = "norms without a place in the equations: " + ", ".join(inside)
+    return {**found, "status": status, "reason": reason}
+
+
+def _several(found, trace, known, model_file: str) -> dict:
+    """A row of a block with several residual streams."""
+    equations, sites, missing, others, block = found
+    inner = attention_norms(block, trace, known)
+    rows = [norm_row(site, call, known, model_file) for site, call in sites]
+    rows += [norm_row(site, call, known, model_file) for site, call, *_ in inner]
+    rows += [norm_row("other", call, known, model_file) for call in others]
+    return {
+        "placement": "multi-stream",
+        "equations": equations,
+        "norms": once(rows),
+        "qk": qk_rows(inner, known),
+        "status": "partial" if missing else "resolved",
+        "reason": missing or None,
+    }
+
+
+def once(rows: list[list]) -> list[list]:
+    """Each row once, where a norm is called several times."""
+    return [row for i, row in enumerate(rows) if row not in rows[:i]]
+
+
+def qk_rows(inner, known) -> list[list]:
+    found = []
+    for site, call, scope, rope in inner:
+        if rope or scope == "latent":
+            behaviour, _ = known[call.path]
+            words = kind_words(behaviour, call.inputs[0].shape[-1])
+            found.append([site, words, behaviour.gain, scope, rope or "none"])
+    return once(found)
+
+
+def notes(start: dict, known) -> list[str]:
+    """What a reader would not expect of the class's own initialisation."""
+    found = {}
+    for path, (behaviour, _) in known.items():
+        if behaviour.gain != "1+w":
+            continue
+        gain = 1 + start.get(f"{path}.weight", 0.0)
+        if abs(gain - 1) > 0.01:
+            text = f"gain 1+w starts at {gain:.3g}"
+            found.setdefault(text, path.rpartition(".")[2])
+    return [f"{text} ({path})" for text, path in found.items()]
+
+
+def not_run(model, path: str, calls: list) -> str | None:
+    """What to say of a list of blocks some of which a text alone never reaches."""
+    held = {name for name, _ in model.get_submodule(path).named_children()}
+    left = held - {call.path.rpartition(".")[2] for call in calls}
+    if not left:
+        return None
+    return "not run: layer " + ", ".join(sorted(left, key=int))
+
+
+def examine(architecture: str) -> list[dict]:
+    """The rows of one architecture: one for each distinct kind of layer."""
+    import torch
+
+    torch.set_num_threads(1)
+    torch.use_deterministic_algorithms(False)
+    model, given, start = tiny.build(architecture)
+    trace = follow(model, given)
+    known = behaviours(trace)
+    lists = blocks(trace, model)
+    config = model.config
+    model_file = _file_line(type(model))[0]
+    if not lists:
+        return [row(architecture, reason="no list of blocks with one residual stream")]
+    both = len(lists) > 1
+    idle = {path: not_run(model, path, calls) for path, calls in lists}
+    outer = outer_norms(trace, lists, known)
+    outer_rows = {
+        path: [
+            norm_row(site, call, known, model_file)
+            for site, call, side in outer
+            if side in ("", path)
+        ]
+        for path, _ in lists
+    }
+    default = type(config)()
+    shared = {
+        "caps": caps(default, trace),
+        "multipliers": multipliers(default),
+        "notes": notes(start, known),
+    }
+    rows = []
+    for path, calls in lists:
+        words = layer_words(config, len(calls))
+        kinds: dict = {}
+        for i, call in enumerate(calls):
+            found = analyse(call, trace, known, model_file)
+            if idle[path] and found["status"] == "resolved":
+                found |= {"status": "partial", "reason": idle[path]}
+            found["functional"] = functional(trace, known, call.path)
+            key = repr({k: v for k, v in found.items()})
+            kinds.setdefault(key, (found, call, []))[2].append(i)
+        names: list[str] = []
+        for found, call, layers in kinds.values():
+            here = list(dict.fromkeys(words[i] for i in layers))
+            name = "" if len(kinds) == 1 else "/".join(w for w in here if w)
+            if both:
+                side = "encoder" if "encoder" in path else path.rpartition(".")[0]
+                side = "decoder" if "decoder" in path else side
+                name = f"{side}, {name}" if name else side
+            elif not name and len(kinds) > 1:
+                name = f"layer {layers[0]}"
+            if name in names:
+                name = f"{name} (layer {layers[0]})"
+            names.append(name)
+            file, first, last = _file_line(inspect.unwrap(type(call.module).forward))
+            source = [["block", file, first, last]]
+            classes = {}
+            for other in trace.calls:
+                if other.path in known:
+                    classes.setdefault(type(other.module).__name__, other)
+            for title, other in classes.items():
+                try:
+                    source.append([title, *_file_line(type(other.module))])
+                except (OSError, TypeError):
+                    continue
+            rows.append(
+                row(
+                    architecture,
+                    layer=name,
+                    layers=layers,
+                    **{**found, "norms": found["norms"] + outer_rows[path]},
+                    source=source,
+                    **shared,
+                )
+            )
+    return rows

@@ -1,0 +1,351 @@
+"""Which norms do published architectures use, where, and in what form?
+
+Read off running code. Every causal and encoder-decoder architecture that the
+installed transformers knows is made tiny, with random weights and the class's
+default switches, and run once on random tokens. Norms are recognised by what
+they do (snippets/norm_probe/behaviour.py), placement by writing the tensors
+of a block as exact combinations of earlier ones (matching.py). Class defaults
+are not checkpoints: released models may set other switches.
+
+A row is one architecture and one distinct kind of layer; its columns:
+architecture, model_class, layer (the configuration's word for the kind),
+layers (indices in the tiny instance), status (resolved, partial, unresolved)
+and reason, placement, equations, norms, qk, functional, caps, multipliers,
+source and notes. An entry of `norms` is [site, name, class, kind, gain, bias,
+eps, cast, fp16, line]; sites beside attention and feed-forward: cross-in,
+cross-out (cross-attention), mixer-in, mixer-out (any other token mixer). An
+entry of `qk` is [tensor, kind, gain, scope, rope]; scope is head, projection
+or latent. `fp16` says whether elements of size 300 come out right in float16.
+`notes` holds what the class's own initialisation does unexpectedly.
+"""
+
+from functools import partial
+
+from scripts.measure.records import Step
+
+INSTALLED = ("transformers",)
+DEVICE = "cpu"
+SEEDS = ()
+METHOD = (
+    "tiny random instances of the class defaults, one process each, CPU, float32, "
+    "eager attention; norms by scale and shift probes, placement by exact "
+    "decomposition of tensors; seeds are the CRC-32 of the model type"
+)
+SAMPLE = (
+    "bloom",
+    "cohere",
+    "deepseek_v3",
+    "deepseek_v4",
+    "gemma2",
+    "gemma3_text",
+    "gpt_neox",
+    "jamba",
+    "llama",
+    "minimax",
+    "nemotron",
+    "olmo2",
+    "qwen3",
+    "qwen3_next",
+    "t5",
+)
+SECONDS, MEBIBYTES = 60, 4096  # for one architecture
+
+
+def run(architecture: str) -> list[dict]:
+    """The rows of one architecture; one that fails is a row with its reason."""
+    from scripts.experiments.atlas.examine import examine, row
+    from scripts.experiments.atlas.isolate import isolated
+
+    task = f"{examine.__module__}:{examine.__name__}"
+    answer = isolated(task, architecture, SECONDS, MEBIBYTES)
+    if "problem" in answer:
+        return [row(architecture, reason=answer["problem"])]
+    return answer["value"]
+
+
+def measure(size: str) -> list[Step]:
+    """One step is one architecture: 15 in size tiny, else all."""
+    from scripts.experiments.atlas.tiny import architectures
+
+    names = SAMPLE if size == "tiny" else architectures()
+    return [Step({"architecture": name}, partial(run, name)) for name in names]
+
+
+# What the page says -------------------------------------------------------
+
+SITE, NAME, CLASS, KIND, GAIN, BIAS, EPS, CAST, FP16, LINE = range(10)
+PLACEMENTS = (
+    "pre",
+    "post",
+    "sandwich",
+    "branch-output",
+    "pre-parallel",
+    "residual-after-norm",
+    "multi-stream",
+    "mixed",
+)
+KINDS = ("RMSNorm", "LayerNorm", "mixed")
+
+
+def by_architecture(record) -> dict[str, list[dict]]:
+    """The rows of each architecture; of encoder-decoders the decoder's."""
+    found: dict[str, list[dict]] = {}
+    for row in record.rows:
+        found.setdefault(row["architecture"], []).append(row)
+    for name, rows in found.items():
+        decoder = [r for r in rows if r["layer"].startswith("decoder")]
+        found[name] = decoder or rows
+    return found
+
+
+def status(rows: list[dict]) -> str:
+    """resolved or unresolved if all rows are, else partial."""
+    found = {row["status"] for row in rows}
+    return found.pop() if len(found) == 1 else "partial"
+
+
+def stream_norms(rows: list[dict]) -> list[list]:
+    """The norms that stand on the residual stream or on what is added to it.
+
+    The final one speaks for them where the block's were not placed.
+    """
+    found = [norm for row in rows for norm in row["norms"]]
+    placed = [norm for norm in found if norm[SITE].endswith(("-in", "-out"))]
+    return placed or [norm for norm in found if norm[SITE] == "final"]
+
+
+def common(values) -> str | None:
+    """The one value of all, "mixed" if there are several, None if there is none."""
+    found = set(values)
+    return None if not found else found.pop() if len(found) == 1 else "mixed"
+
+
+def placement(rows: list[dict]) -> str | None:
+    found = common(row["placement"] for row in rows if row["placement"])
+    return "mixed" if found == "other" else found
+
+
+def summary(record) -> list[dict]:
+    """One line an architecture that is not unresolved: its main norm and QK-norms."""
+    lines = []
+    for name, rows in by_architecture(record).items():
+        if status(rows) == "unresolved":
+            continue
+        norms = stream_norms(rows)
+        qk = [entry for row in rows for entry in row["qk"]]
+        direct = [entry for entry in qk if entry[0] in ("q", "k", "qk", "kv")]
+        lines.append(
+            {
+                "architecture": name,
+                "placement": placement(rows),
+                "kind": common(norm[KIND].split()[0] for norm in norms),
+                "gain": common(norm[GAIN] for norm in norms),
+                "bias": common(norm[BIAS] for norm in norms),
+                "eps": common(norm[EPS] for norm in norms),
+                "cast": common(norm[CAST].partition(" →")[0] for norm in norms),
+                "scope": common(entry[3] for entry in direct),
+                "rope": common(entry[4] for entry in direct),
+                "qk_kind": common(entry[1].split()[0] for entry in direct),
+                "qk_gain": common(entry[2] for entry in direct),
+                "v_norm": any(entry[0] == "v" for entry in qk),
+                "latent": any(entry[3] == "latent" for entry in qk),
+                "gated": any(n[SITE] == "gated" for r in rows for n in r["norms"]),
+                "fp16": all(n[FP16] for r in rows for n in r["norms"]),
+                "cap": any(value for row in rows for _, value in row["caps"]),
+                "start": any(row["notes"] for row in rows),
+            }
+        )
+    return lines
+
+
+def _key(value) -> str:
+    """A fact's name for a value: 1+w -> one_plus_w, 1e-06 -> 1e_06."""
+    text = str(value).replace("1+w", "one_plus_w").lower()
+    return "".join(c if c.isalnum() else "_" for c in text)
+
+
+def facts(record) -> dict[str, str]:
+    from collections import Counter
+
+    every: dict[str, list[dict]] = {}
+    for row in record.rows:
+        every.setdefault(row["architecture"], []).append(row)
+    counts = Counter(map(status, every.values()))
+    lines = summary(record)
+
+    def number(**wanted) -> str:
+        return str(sum(all(li[k] == v for k, v in wanted.items()) for li in lines))
+
+    found = {
+        "total": str(sum(counts.values())),
+        "resolved": str(counts["resolved"]),
+        "partial": str(counts["partial"]),
+        "unresolved": str(counts["unresolved"]),
+        "version": record.provenance.get("versions", {}).get("transformers", ""),
+        "rms_norm": number(kind="RMSNorm"),
+        "layer_norm": number(kind="LayerNorm"),
+        "kind_mixed": number(kind="mixed"),
+        "layer_norm_no_bias": number(kind="LayerNorm", bias=False),
+        "qk_norm": str(sum(line["scope"] is not None for line in lines)),
+        "qk_layer_norm": number(qk_kind="LayerNorm"),
+        "qk_gain_none": number(qk_gain="none"),
+        "v_norm": number(v_norm=True),
+        "latent": number(latent=True),
+        "gated": number(gated=True),
+        "fp16_unsafe": number(fp16=False),
+        "soft_cap": number(cap=True),
+        "unusual_start": number(start=True),
+    }
+    for place in PLACEMENTS:
+        found[f"placement_{_key(place)}"] = number(placement=place)
+    for gain in ("w", "1+w", "none"):
+        found[f"rms_norm_gain_{_key(gain)}"] = number(kind="RMSNorm", gain=gain)
+        found[f"layer_norm_gain_{_key(gain)}"] = number(kind="LayerNorm", gain=gain)
+    for scope in ("head", "projection"):
+        found[f"qk_{scope}"] = number(scope=scope)
+    for rope in ("before", "after", "none"):
+        found[f"qk_rope_{rope}"] = number(rope=rope)
+    for cast, name in (
+        ("cast, then gain", "cast_first"),
+        ("gain in fp32, then cast", "gain_first"),
+        ("in the input's dtype", "cast_none"),
+    ):
+        found[f"rms_norm_{name}"] = number(kind="RMSNorm", cast=cast)
+    for eps in sorted({line["eps"] for line in lines} - {None, "mixed"}):
+        found[f"eps_{_key(eps)}"] = number(eps=eps)
+    return found
+
+
+WORDS = {
+    "zh": {
+        "title": "各架构的归一化：放在哪里，是哪一种",
+        "placement": "归一化的位置",
+        "form": "增益与 QK-Norm",
+        "pre": "Pre-Norm",
+        "post": "Post-Norm",
+        "sandwich": "夹心",
+        "branch-output": "只在分支输出",
+        "pre-parallel": "Pre-Norm，并行",
+        "residual-after-norm": "残差取自归一化之后",
+        "multi-stream": "多条残差流",
+        "mixed": "各层或各分支不同",
+        "RMSNorm": "RMSNorm",
+        "LayerNorm": "LayerNorm",
+        "kind_mixed": "混用",
+        "w": "增益 w",
+        "1+w": "增益 1+w",
+        "none": "没有增益",
+        "head": "QK-Norm，逐头",
+        "projection": "QK-Norm，整个投影",
+        "count": "架构数",
+        "band": (
+            "transformers {version} 的类默认配置，不是已发布的权重；共 {total} "
+            "个架构，{unresolved} 个未能解析，不在图中。"
+        ),
+        "caption": (
+            "从运行中的代码读出的归一化：transformers {version} 的 {total} 个架构中，"
+            "{resolved} 个完全解析，{partial} 个部分解析。"
+        ),
+        "alt": (
+            "两幅横向条形图，数架构的个数。上图按位置：Pre-Norm {placement_pre} 个，"
+            "Post-Norm {placement_post} 个，夹心 {placement_sandwich} 个，"
+            "只在分支输出 {placement_branch_output} 个；颜色区分 RMSNorm"
+            "（共 {rms_norm} 个）与 LayerNorm（共 {layer_norm} 个）。"
+            "下图：RMSNorm 的增益写成 w 的 {rms_norm_gain_w} 个，"
+            "写成 1+w 的 {rms_norm_gain_one_plus_w} 个；"
+            "带 QK-Norm 的 {qk_norm} 个，其中逐头的 {qk_head} 个。"
+        ),
+    },
+    "en": {
+        "title": "Norms of published architectures: where, and which",
+        "placement": "Where the norm stands",
+        "form": "Gain and QK-norm",
+        "pre": "Pre-Norm",
+        "post": "Post-Norm",
+        "sandwich": "sandwich",
+        "branch-output": "branch output only",
+        "pre-parallel": "Pre-Norm, parallel",
+        "residual-after-norm": "residual after norm",
+        "multi-stream": "several streams",
+        "mixed": "differs by layer or branch",
+        "RMSNorm": "RMSNorm",
+        "LayerNorm": "LayerNorm",
+        "kind_mixed": "both",
+        "w": "gain w",
+        "1+w": "gain 1+w",
+        "none": "no gain",
+        "head": "QK-norm, per head",
+        "projection": "QK-norm, projection",
+        "count": "architectures",
+        "band": (
+            "Class defaults of transformers {version}, not released checkpoints; "
+            "{total} architectures, of which {unresolved} are unresolved and not drawn."
+        ),
+        "caption": (
+            "Norms read off running code: of the {total} architectures in transformers "
+            "{version}, {resolved} are resolved and {partial} in part."
+        ),
+        "alt": (
+            "Two horizontal bar charts that count architectures. Top, by placement: "
+            "Pre-Norm {placement_pre}, Post-Norm {placement_post}, sandwich "
+            "{placement_sandwich}, branch output only {placement_branch_output}; "
+            "colours tell RMSNorm ({rms_norm} in all) from LayerNorm ({layer_norm} in "
+            "all). Bottom: {rms_norm_gain_w} RMSNorms write their gain as w, "
+            "{rms_norm_gain_one_plus_w} as 1+w; {qk_norm} have QK-norm, "
+            "{qk_head} of them per head."
+        ),
+    },
+}
+
+
+def plot(record, words):
+    from scripts.measure import look
+
+    lines = summary(record)
+    figure, (top, bottom) = look.new_figure(words, record, rows=2, height=6.4)
+
+    def bars(axis, names, select):
+        """Stacked by kind of norm; the number of all stands at the end."""
+        left = [0] * len(names)
+        for series, kind in enumerate(KINDS):
+            if all(line["kind"] != kind for line in lines):
+                continue
+            counts = [
+                sum(line["kind"] == kind and select(line, name) for line in lines)
+                for name in names
+            ]
+            label = words["kind_mixed"] if kind == "mixed" else words[kind]
+            colour = look.SERIES[series]
+            fill = (colour, look.PANEL, colour)[series]  # told apart without colours
+            axis.barh(
+                range(len(names)),
+                counts,
+                left=left,
+                color=fill,
+                edgecolor=colour,
+                linewidth=1.2,
+                height=0.66,
+                label=label,
+            )
+            left = [a + b for a, b in zip(left, counts, strict=True)]
+        for place, count in enumerate(left):
+            axis.text(count, place, f"  {count}", va="center", color=look.INK)
+        axis.set_yticks(range(len(names)), [words[name] for name in names])
+        axis.invert_yaxis()
+        axis.grid(False, axis="y")
+        axis.set_xlim(0, max(left) * 1.12 + 1)
+        axis.set_xlabel(words["count"])
+
+    bars(top, PLACEMENTS, lambda line, name: line["placement"] == name)
+    bars(
+        bottom,
+        ("w", "1+w", "none", "head", "projection"),
+        lambda line, name: (
+            name == (line["scope"] if name in ("head", "projection") else line["gain"])
+        ),
+    )
+    top.set_title(words["placement"], pad=40)
+    look.legend(top)
+    bottom.set_title(words["form"])
+    look.footer(figure, record, words, words["band"])
+    return figure

@@ -1,0 +1,385 @@
+"""The measured atlas says what a reader of the source files says."""
+
+import ast
+import importlib.util
+import re
+from functools import cache
+from math import isclose
+from pathlib import Path
+
+import pytest
+import yaml
+
+from scripts.measure import records
+
+FIXTURE = Path(__file__).with_name("by_hand.yml")
+ROWS = yaml.safe_load(FIXTURE.read_text(encoding="utf-8"))
+NAMES = ["-".join(filter(None, (r["architecture"], r["layer"]))) for r in ROWS]
+FIELDS = {
+    *("architecture", "layer", "placement", "norm", "gain", "bias", "eps", "qk"),
+    "source",
+}
+OPTIONAL = {"qk_gain", "latent", "equations", "caps", "note"}
+PLACEMENTS = {
+    *("pre", "post", "sandwich", "branch-output", "pre-parallel"),
+    *("residual-after-norm", "multi-stream", "none", "other"),
+}
+KINDS = {"RMSNorm", "LayerNorm"}
+GAINS = {"w", "1+w", "none"}
+QK = re.compile(r"none|(RMSNorm|LayerNorm|L2) (head|projection) (before|after|none)")
+LATENT = re.compile(r"RMSNorm [\d.]+e-\d+")
+SOURCE = re.compile(r"(?P<file>[\w/]+\.py):(?P<first>\d+)-(?P<last>\d+) (?P<name>\S+)")
+SITES = {
+    *("attention-in", "attention-out", "mixer-in", "mixer-out"),
+    *("ffn-in", "ffn-out", "shared-in", "other"),
+}
+
+
+def problem_of(row: dict) -> str | None:
+    """What is out of form in a row, None if nothing is."""
+    if missing := FIELDS - set(row):
+        return f"no {', '.join(sorted(missing))}"
+    if unknown := set(row) - FIELDS - OPTIONAL:
+        return f"unknown field {', '.join(sorted(unknown))}"
+    if row["placement"] not in PLACEMENTS or row["norm"] not in KINDS:
+        return "placement or norm is not of the vocabulary"
+    if row["gain"] not in GAINS or not isinstance(row["bias"], bool):
+        return "gain or bias is not of the vocabulary"
+    if not isinstance(row["eps"], float) or not 0 < row["eps"] < 1e-3:
+        return "eps is no small number"
+    if not QK.fullmatch(row["qk"]):
+        return "qk is neither none nor kind, scope and side of RoPE"
+    if not qk_gains(row) <= GAINS:
+        return "qk_gain is not of the vocabulary"
+    if "latent" in row and not LATENT.fullmatch(row["latent"]):
+        return "latent is not a kind and an eps"
+    if set(row["source"]) != {"block", "norm", "qk"}:
+        return "source is not block, norm and qk"
+    if (row["source"]["qk"] is None) != (row["qk"] == "none"):
+        return "qk and its source do not belong together"
+    for part, text in row["source"].items():
+        if text is not None and not SOURCE.fullmatch(text):
+            return f"source {part} is not file:first-last name"
+    return None
+
+
+def qk_gains(row: dict) -> set[str]:
+    gains = row.get("qk_gain", row["gain"])
+    return {gains} if isinstance(gains, str) else set(gains)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=NAMES)
+def test_form(row):
+    assert problem_of(row) is None
+
+
+def test_enough():
+    assert len({row["architecture"] for row in ROWS}) >= 80
+    assert len(set(NAMES)) == len(NAMES)
+    assert sum("equations" in row for row in ROWS) >= 80
+    assert {row["placement"] for row in ROWS} >= PLACEMENTS - {"none", "other"}
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"placement": "peri"}, "placement"),
+        ({"gain": "1-w"}, "gain"),
+        ({"bias": "no"}, "gain or bias"),
+        ({"eps": "1e-6"}, "eps"),
+        ({"qk": "RMSNorm"}, "qk"),
+        ({"qk": "L2 head none"}, "qk and its source"),
+        ({"qk_gain": "2w"}, "qk_gain"),
+        ({"latent": "RMSNorm"}, "latent"),
+        ({"source": {"block": "x"}}, "source is not"),
+        ({"source": {"block": "x", "norm": "y", "qk": None}}, "source block"),
+        ({"depth": 3}, "unknown field depth"),
+    ],
+)
+def test_bad_form(change, says):
+    assert problem_of(ROWS[0] | change).startswith(says)
+
+
+# The lines that were read --------------------------------------------------
+
+
+def models() -> Path:
+    """The package's models, found without importing it."""
+    return Path(importlib.util.find_spec("transformers").origin).parent / "models"
+
+
+@cache
+def text_of(file: str) -> list[str]:
+    return (models() / file).read_text(encoding="utf-8").splitlines()
+
+
+@cache
+def definitions(file: str) -> dict[str, tuple[int, int]]:
+    """Lines of each function, class and method, decorators left out."""
+    found = {}
+    for node in ast.parse("\n".join(text_of(file))).body:
+        if isinstance(node, ast.FunctionDef):
+            found[node.name] = (node.lineno, node.end_lineno)
+        if isinstance(node, ast.ClassDef):
+            found[node.name] = (node.lineno, node.end_lineno)
+            for inner in node.body:
+                if isinstance(inner, ast.FunctionDef):
+                    name = f"{node.name}.{inner.name}"
+                    found[name] = (inner.lineno, inner.end_lineno)
+    return found
+
+
+def wrong_lines(source: str) -> str | None:
+    """Why the lines do not hold what the source says, None if they do."""
+    parts = SOURCE.fullmatch(source)
+    file, name = parts["file"], parts["name"]
+    lines = (int(parts["first"]), int(parts["last"]))
+    if not (models() / file).is_file():
+        return f"no file {file}"
+    if known := definitions(file).get(name):
+        return None if known == lines else f"{name} stands in {known}, not {lines}"
+    first, last = lines
+    for number in lines:  # a name that is used, from the first use to the last
+        if not 1 <= number <= len(text_of(file)):
+            return f"{file} has no line {number}"
+    if name not in "\n".join(text_of(file)[first - 1 : last]):
+        return f"{file} {first}-{last} does not mention {name}"
+    return None
+
+
+@pytest.mark.parametrize("row", ROWS, ids=NAMES)
+def test_lines_hold_what_they_are_read_for(row, obeyed):
+    sources = [text for text in row["source"].values() if text]
+    obeyed(filter(None, map(wrong_lines, sources)))
+
+
+@pytest.mark.parametrize("row", ROWS, ids=NAMES)
+def test_norms_of_the_equations_are_called_in_the_file(row, obeyed):
+    file = SOURCE.fullmatch(row["source"]["block"])["file"]
+    text = "\n".join(text_of(file))
+    names = re.findall(r"N\[([\w.]+)\]", " ".join(row.get("equations", ())))
+    obeyed(
+        f"{file} never calls {name}"
+        for name in names
+        if f"self.{name.rpartition('.')[2]}(" not in text
+    )
+
+
+@pytest.mark.parametrize(
+    ("source", "says"),
+    [
+        ("llama/modeling_lama.py:1-2 X", "no file"),
+        ("llama/modeling_llama.py:1-2 LlamaRMSNorm", "LlamaRMSNorm stands in"),
+        ("llama/modeling_llama.py:1-99999 q_norm", "llama/modeling_llama.py has no"),
+        ("llama/modeling_llama.py:206-270 q_norm", "llama/modeling_llama.py 206-270"),
+    ],
+)
+def test_bad_lines(source, says):
+    assert wrong_lines(source).startswith(says)
+
+
+# The measured record -------------------------------------------------------
+
+# Text models of image-and-text models only: no class of theirs is a causal LM.
+OUT_OF_REACH = {"chameleon", "mistral_large4_text"}
+
+
+def disagreements(rows: list[dict], measured: list[dict]) -> list[str]:
+    """One line for each fact of ours that the measured rows contradict."""
+    found = []
+    for row in rows:
+        of_model = [m for m in measured if m["architecture"] == row["architecture"]]
+        chosen = [m for m in of_model if row["layer"] in ("", *m["layer"].split("/"))]
+        if not chosen and len(of_model) == 1 and not of_model[0]["layer"]:
+            continue  # the measured default has one kind of layer, not named
+        name = f"{row['architecture']} {row['layer']}".strip()
+        if not chosen and row["architecture"] not in OUT_OF_REACH:
+            found.append(f"{name}: not measured")
+        for m in chosen:
+            if m["status"] != "unresolved":  # which contradicts nothing
+                where = name if row["layer"] else f"{name} {m['layer']}".strip()
+                found += [f"{where}: {said}" for said in differences(row, m)]
+    return found
+
+
+def differences(row: dict, m: dict) -> list[str]:
+    found = []
+    if m["placement"] != row["placement"]:
+        found.append(f"placement {m['placement']}, by hand {row['placement']}")
+    block = [norm for norm in m["norms"] if norm[0] in SITES]
+    if not block:
+        found.append("no norm in the block")
+    for site, norm, _, kind, gain, bias, eps, *_ in block:
+        if site == "other" and len({n[0] for n in block}) > 1:
+            continue  # a norm inside a branch
+        said = [
+            f"{what} {measured}, by hand {ours}"
+            for what, measured, ours in (
+                ("kind", kind, row["norm"]),
+                ("gain", gain, row["gain"]),
+                ("bias", bias, row["bias"]),
+            )
+            if measured != ours
+        ]
+        if eps is None or not isclose(eps, row["eps"], rel_tol=0.02):
+            said.append(f"eps {eps}, by hand {row['eps']}")
+        found += [f"{norm}: {s}" for s in said]
+    found += latent_differences(row, m)
+    return found + qk_differences(row, m) + cap_differences(row, m)
+
+
+def qk_differences(row: dict, m: dict) -> list[str]:
+    measured = [q for q in m["qk"] if q[0] in ("q", "k", "kv")]
+    if row["qk"].startswith("L2") and not measured:
+        file = SOURCE.fullmatch(row["source"]["qk"])["file"]
+        seen = any(stands_in_l2norm(text, file) for text in m["functional"])
+        return [] if seen else [f"no L2 norm of q and k, by hand {row['qk']}"]
+    shown = {f"{kind} {scope} {rope}" for _, kind, _, scope, rope in measured}
+    if shown != ({row["qk"]} - {"none"}):
+        return [f"QK-norm {', '.join(sorted(shown)) or 'none'}, by hand {row['qk']}"]
+    gains = {gain for _, _, gain, *_ in measured}
+    if measured and gains != qk_gains(row):
+        return [f"gain of the QK-norm {gains}, by hand {qk_gains(row)}"]
+    return []
+
+
+def stands_in_l2norm(functional: str, file: str) -> bool:
+    """Whether the line that a functional norm was seen in is one of l2norm."""
+    line = re.search(r"\.py:(\d+)", functional)
+    first, last = definitions(file).get("l2norm", (0, 0))
+    return bool(line) and first <= int(line[1]) <= last
+
+
+def latent_differences(row: dict, m: dict) -> list[str]:
+    measured = [norm for norm in m["norms"] if norm[0].startswith("latent")]
+    if "latent" not in row:
+        return [f"{n[1]}: latent norm {n[3]}, by hand none" for n in measured]
+    kind, eps = row["latent"].split()
+    if not measured:
+        return [f"no latent norm, by hand {row['latent']}"]
+    return [
+        f"{n[1]}: latent norm {n[3]} {n[6]}, by hand {row['latent']}"
+        for n in measured
+        if n[3] != kind or n[6] is None or not isclose(n[6], float(eps), rel_tol=0.02)
+    ]
+
+
+def cap_differences(row: dict, m: dict) -> list[str]:
+    measured = {name: cap for name, cap in m["caps"] if cap is not None}
+    if measured == row.get("caps", {}):
+        return []
+    return [f"caps {measured}, by hand {row.get('caps', {})}"]
+
+
+def test_the_record_says_the_same(obeyed):
+    found = records.find("model_atlas")
+    if not found:
+        pytest.skip("docs/records holds no model_atlas.json yet")
+    for record in found:
+        obeyed(f"{record.machine}: {d}" for d in disagreements(ROWS, record.rows))
+        assert len(unresolved(ROWS, record.rows)) <= 3, unresolved(ROWS, record.rows)
+
+
+def unresolved(rows: list[dict], measured: list[dict]) -> list[str]:
+    """Our architectures that the record could not make out."""
+    ours = {row["architecture"] for row in rows}
+    lost = {m["architecture"] for m in measured if m["status"] == "unresolved"}
+    return sorted(ours & lost)
+
+
+def measured_as(row: dict) -> dict:
+    """A row of the record that agrees with one of ours."""
+    norm = ["n", "Class", row["norm"], row["gain"], row["bias"], row["eps"], "", True]
+    kind, _, eps = row.get("latent", "").partition(" ")
+    latent = ["latent-kv", "n", "Class", kind, "w", False, float(eps or 0), "", True]
+    sides = () if row["qk"] == "none" else ("q", "k")
+    gains = sorted(qk_gains(row))
+    return {
+        "architecture": row["architecture"],
+        "layer": row["layer"],
+        "status": "resolved",
+        "reason": None,
+        "placement": row["placement"],
+        "norms": [
+            ["attention-in", *norm, "f.py:1"],
+            ["ffn-in", *norm, "f.py:1"],
+            *([[*latent, "f.py:1"]] if kind else []),
+        ],
+        "qk": [
+            [side, kind, gains[i % len(gains)], scope, rope]
+            for i, side in enumerate(sides)
+            for kind, scope, rope in [row["qk"].split()]
+        ],
+        "functional": [],
+        "caps": [[name, cap] for name, cap in row.get("caps", {}).items()],
+    }
+
+
+def test_agreement_is_silent():
+    assert disagreements(ROWS, [measured_as(row) for row in ROWS]) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"placement": "post"}, "placement post, by hand pre"),
+        ({"qk": []}, "QK-norm none, by hand RMSNorm head before"),
+        ({"qk": [["q", "RMSNorm", "w", "head", "after"]]}, "QK-norm RMSNorm head aft"),
+        ({"qk": [["q", "RMSNorm", "1+w", "head", "before"]]}, "gain of the QK-norm"),
+        ({"norms": []}, "no norm in the block"),
+        ({"architecture": "other"}, "not measured"),
+        ({"caps": [["final_logit_softcapping", 30.0]]}, "caps {'final_logit"),
+    ],
+)
+def test_each_contradiction_is_named(change, says):
+    row = ROWS[NAMES.index("qwen3")]
+    (found,) = disagreements([row], [measured_as(row) | change])
+    assert found.startswith(f"qwen3: {says}")
+
+
+def test_what_is_unresolved_contradicts_nothing_and_is_counted():
+    row = ROWS[NAMES.index("qwen3")]
+    lost = measured_as(row) | {"status": "unresolved", "placement": None}
+    assert disagreements([row], [lost]) == []
+    assert unresolved([row], [lost]) == ["qwen3"]
+    assert unresolved([row], [measured_as(row)]) == []
+
+
+def test_latent_norms_are_compared():
+    row = ROWS[NAMES.index("minicpm3")]
+    measured = measured_as(row)
+    (found,) = disagreements([row], [measured | {"norms": measured["norms"][:2]}])
+    assert found.startswith("minicpm3: no latent norm")
+    (found,) = disagreements([row | {"latent": "RMSNorm 1.0e-5"}], [measured])
+    assert found.startswith("minicpm3: n: latent norm RMSNorm 1e-06")
+    plain = {name: value for name, value in row.items() if name != "latent"}
+    (found,) = disagreements([plain], [measured])
+    assert found.endswith("by hand none")
+
+
+def test_l2_norms_in_functions_are_found():
+    row = ROWS[NAMES.index("qwen3_next-linear_attention")]
+    file = SOURCE.fullmatch(row["source"]["qk"])["file"]
+    first, _ = definitions(file)["l2norm"]
+    assert stands_in_l2norm(f"rsqrt in x ({file}:{first + 1})", file)
+    assert not stands_in_l2norm(f"rsqrt in x ({file}:1)", file)
+    (found,) = disagreements([row], [measured_as(row) | {"qk": []}])
+    assert "no L2 norm of q and k" in found
+
+
+@pytest.mark.parametrize(
+    ("position", "value", "says"),
+    [
+        (3, "LayerNorm", "n: kind LayerNorm"),
+        (4, "1+w", "n: gain 1+w"),
+        (5, True, "n: bias True"),
+        (6, 1e-5, "n: eps 1e-05"),
+        (6, None, "n: eps None"),
+    ],
+)
+def test_each_wrong_norm_is_named(position, value, says):
+    row = ROWS[NAMES.index("qwen3")]
+    measured = measured_as(row)
+    measured["norms"][1][position] = value
+    (found,) = disagreements([row], [measured])
+    assert found.startswith(f"qwen3: {says}")

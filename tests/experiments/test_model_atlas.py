@@ -1,0 +1,359 @@
+"""The atlas says what the sources say, and says why where it cannot."""
+
+import re
+
+import pytest
+
+pytest.importorskip("transformers")
+
+from scripts.experiments import model_atlas
+from scripts.experiments.atlas.examine import COLUMNS, row
+from scripts.experiments.atlas.isolate import isolated
+from scripts.measure import look
+from scripts.measure.records import Record, rows_problem
+
+LLAMA_SOURCE = "modeling_llama.py"
+
+
+@pytest.fixture(scope="session")
+def rows():
+    return [row for step in model_atlas.measure("tiny") for row in step.run()]
+
+
+@pytest.fixture(scope="session")
+def record(rows):
+    provenance = {
+        "device": {"name": "A CPU", "kind": "cpu", "threads": 1},
+        "versions": {"transformers": "5.23.0"},
+        "date": "2026-11-21T09:04:43Z",
+        "seeds": [],
+        "digest": "0" * 16,
+    }
+    return Record("model_atlas", "a-cpu", "tiny", provenance, list(rows[0]), rows)
+
+
+@pytest.fixture
+def of(rows):
+    """(architecture, layer) -> its one row; the layer may be left out if alone."""
+
+    def of(architecture, layer=None):
+        found = [
+            r
+            for r in rows
+            if r["architecture"] == architecture and layer in (None, r["layer"])
+        ]
+        assert len(found) == 1, [(r["architecture"], r["layer"]) for r in rows]
+        return found[0]
+
+    return of
+
+
+def norms_at(row, *sites):
+    return [norm for norm in row["norms"] if norm[model_atlas.SITE] in sites]
+
+
+def test_the_sample_is_resolved_in_a_record_s_form(rows):
+    assert rows_problem(list(rows[0]), rows) is None
+    assert list(rows[0]) == list(COLUMNS)
+    assert {r["architecture"] for r in rows} == set(model_atlas.SAMPLE)
+    unresolved = [(r["architecture"], r["reason"]) for r in rows]
+    assert all(r["status"] == "resolved" for r in rows), unresolved
+    for r in rows:
+        for norm in r["norms"]:
+            assert len(norm) == 10 and re.fullmatch(r"\w+\.py:\d+", norm[-1])
+        for file, first, last in (s[1:] for s in r["source"]):
+            assert file.endswith(".py") and 0 < first < last
+
+
+PLACEMENTS = {  # read in the source of each
+    "bloom": "pre",
+    "cohere": "pre-parallel",
+    "deepseek_v3": "pre",
+    "deepseek_v4": "multi-stream",
+    "gemma2": "sandwich",
+    "gemma3_text": "sandwich",
+    "gpt_neox": "pre-parallel",
+    "jamba": "pre",
+    "llama": "pre",
+    "minimax": "residual-after-norm",
+    "nemotron": "pre",
+    "olmo2": "branch-output",
+    "qwen3": "pre",
+    "qwen3_next": "pre",
+    "t5": "pre",
+}
+
+
+def test_placements(rows):
+    assert {r["architecture"]: r["placement"] for r in rows} == PLACEMENTS
+
+
+EQUATIONS = {
+    "gemma2": [
+        "a = x + N[post_attention_layernorm](Attention(N[input_layernorm](x)))",
+        "y = a + N[post_feedforward_layernorm](FFN(N[pre_feedforward_layernorm](a)))",
+    ],
+    "olmo2": [
+        "a = x + N[post_attention_layernorm](Attention(x))",
+        "y = a + N[post_feedforward_layernorm](FFN(a))",
+    ],
+    "gpt_neox": [
+        "y = x + Attention(N[input_layernorm](x)) + FFN(N[post_attention_layernorm](x))"
+    ],
+    "cohere": ["y = x + Attention(N[input_layernorm](x)) + FFN(N[input_layernorm](x))"],
+    "bloom": [  # the residual is added inside of the branches' modules
+        "a = x + Attention(N[input_layernorm](x))",
+        "y = a + FFN(N[post_attention_layernorm](a))",
+    ],
+}
+
+
+@pytest.mark.parametrize("architecture", EQUATIONS)
+def test_equations(of, architecture):
+    assert of(architecture)["equations"] == EQUATIONS[architecture]
+
+
+def test_the_decoder_of_t5_uses_no_later_tensor(of):
+    """`layer.2`, which ends with y itself, must not stand for the residual."""
+    assert of("t5", "decoder")["equations"] == [
+        "a = x + Attention(N[0.layer_norm](x))",
+        "b = a + CrossAttention(N[1.layer_norm](a))",
+        "y = b + FFN(N[2.layer_norm](b))",
+    ]
+    assert len(of("t5", "encoder")["equations"]) == 2
+
+
+def test_residual_after_the_norm(of):
+    for layer in ("full_attention", "linear_attention"):
+        first, _ = of("minimax", layer)["equations"]
+        assert "N[input_layernorm](x) + " in first and " x " not in first
+
+
+def test_several_streams(rows):
+    found = [r for r in rows if r["architecture"] == "deepseek_v4"]
+    for r in found:
+        first, last = r["equations"]
+        assert first.startswith("a[i] = Σ_j A[i,j]·x[j] + b[i]·Attention(")
+        assert last.startswith("y[i] = Σ_j A[i,j]·a[j] + b[i]·FFN(")
+    assert sum(len(r["layers"]) for r in found) >= 4
+
+
+GAINS = {
+    "gemma2": "1+w",
+    "gemma3_text": "1+w",
+    "qwen3_next": "1+w",
+    "nemotron": "1+w",
+    "llama": "w",
+    "qwen3": "w",
+    "t5": "w",
+}
+
+
+def test_gains_bias_and_kinds(rows):
+    for r in rows:
+        norms = norms_at(r, "attention-in", "ffn-in", "shared-in", "mixer-in")
+        for norm in norms:
+            _, _, _, kind, gain, bias, *_ = norm
+            layer_norm = {"bloom", "cohere", "gpt_neox", "nemotron"}
+            name = r["architecture"]
+            assert kind == ("LayerNorm" if name in layer_norm else "RMSNorm"), name
+            assert gain == GAINS.get(name, "w")
+            assert bias == (name in layer_norm - {"cohere"})
+
+
+def test_eps_and_cast(of):
+    for name, eps, cast in (
+        ("llama", 1e-6, "cast, then gain → float32"),
+        ("gemma2", 1e-6, "gain in fp32, then cast → bfloat16"),
+        ("olmo2", 1e-5, "gain in fp32, then cast → bfloat16"),
+        ("cohere", 1e-5, "gain in fp32, then cast → bfloat16"),
+    ):
+        (norm, *_) = of(name)["norms"]
+        assert norm[model_atlas.EPS] == eps
+        assert norm[model_atlas.CAST] == cast
+        assert norm[model_atlas.FP16] is True
+
+
+def test_qk_norms(of):
+    def qk(*where):
+        return sorted(of(*where)["qk"])
+
+    head, projection = ["head", "before"], ["projection", "before"]
+    one = "1+w"
+    assert qk("qwen3") == [[t, "RMSNorm", "w", *head] for t in "kq"]
+    assert qk("gemma3_text") == [[t, "RMSNorm", one, *head] for t in "kq"]
+    assert qk("olmo2") == [[t, "RMSNorm", "w", *projection] for t in "kq"]
+    assert qk("qwen3_next", "full_attention") == qk("gemma3_text")
+    assert qk("qwen3_next", "linear_attention") == qk("llama") == qk("gemma2") == []
+    assert [entry[0] for entry in qk("deepseek_v3")] == ["latent-kv", "latent-q"]
+
+
+def test_a_hybrid_has_a_row_for_each_kind_of_layer(of):
+    linear = of("qwen3_next", "linear_attention")
+    assert linear["layers"] == [0, 1, 2]
+    (gated,) = norms_at(linear, "gated")
+    assert gated[2:5] == ["Qwen3NextRMSNormGated", "RMSNorm", "w"]
+    assert any("rsqrt" in text for text in linear["functional"])
+    mamba = of("jamba", "linear_attention")
+    assert "Mamba(" in mamba["equations"][0]
+    names = {norm[1] for norm in norms_at(mamba, "other")}
+    assert names == {"dt_layernorm", "b_layernorm", "c_layernorm"}
+
+
+def test_norms_around_the_blocks(of):
+    bloom = of("bloom")
+    assert [n[1] for n in norms_at(bloom, "embedding")] == ["word_embeddings_layernorm"]
+    assert [n[1] for n in norms_at(bloom, "final")] == ["ln_f"]
+    assert not norms_at(of("llama"), "embedding")
+
+
+def test_caps_multipliers_and_what_initialisation_does(of):
+    caps = dict(of("gemma2")["caps"])
+    assert (
+        caps["attn_logit_softcapping"] == 50 and caps["final_logit_softcapping"] == 30
+    )
+    assert any(re.match(r"tanh modeling_gemma2\.py:\d+", name) for name in caps)
+    assert not any(value for _, value in of("gemma3_text")["caps"])
+    assert dict(of("cohere")["multipliers"]) == {"logit_scale": 0.0625}
+    assert of("nemotron")["notes"] == ["gain 1+w starts at 2 (input_layernorm)"]
+    assert of("gemma2")["notes"] == []
+
+
+@pytest.mark.parametrize("architecture", ["llama", "gemma2", "t5"])
+def test_the_same_twice(rows, architecture):
+    again = model_atlas.run(architecture)
+    assert again == [r for r in rows if r["architecture"] == architecture]
+
+
+# Odd ones, each read in its source ------------------------------------------
+
+
+def test_a_norm_in_two_places_is_at_both():
+    """nanochat calls one module before the blocks and behind them."""
+    (found,) = model_atlas.run("nanochat")
+    assert [n[1] for n in norms_at(found, "embedding", "final")] == ["norm", "norm"]
+
+
+def test_a_norm_of_two_tensors_is_one_of_each():
+    """ZayaQKNorm takes q and k; only k has a learned scale."""
+    (found,) = model_atlas.run("zaya")
+    assert [(q[0], q[2]) for q in found["qk"]] == [("q", "none"), ("k", "w")]
+
+
+def test_a_class_s_name_does_not_hide_its_attention():
+    rows = model_atlas.run("recurrent_gemma")
+    branches = {r["layer"]: r["equations"][0].split("(")[0] for r in rows}
+    assert branches == {
+        "linear_attention": "a = x + Recurrent",
+        "sliding_attention": "a = x + Attention",
+    }
+
+
+def test_layers_that_text_does_not_reach_are_said_to_be_unseen():
+    (found,) = model_atlas.run("mllama")
+    assert (found["status"], found["reason"]) == ("partial", "not run: layer 3")
+
+
+def test_norms_in_a_list_keep_the_list_s_name():
+    (found,) = model_atlas.run("longcat_flash")
+    names = {n[1] for n in norms_at(found, "attention-in", "ffn-in")}
+    assert "input_layernorm.0" in names and "post_attention_layernorm.1" in names
+
+
+def test_a_stack_that_runs_in_turns_ends_with_its_norm():
+    """hrm_text's first turns run before those that leave a graph."""
+    for found in model_atlas.run("hrm_text"):
+        assert [n[1] for n in norms_at(found, "final")] == ["final_norm"]
+        assert not norms_at(found, "embedding")
+
+
+# One architecture cannot harm another --------------------------------------
+
+
+def test_a_task_that_hangs_is_stopped():
+    assert isolated("time:sleep", 60, 0.5, 100) == {"problem": "not done after 0.5 s"}
+    assert isolated("builtins:len", [1, 2], 30, 100) == {"value": 2}
+
+
+def test_a_task_that_allocates_too_much_is_stopped():
+    answer = isolated("operator:itemgetter", 0, 30, 100)
+    assert "problem" in answer  # what it gives is no JSON
+    answer = isolated("builtins:bytes", 10**10, 30, 100)
+    assert answer == {"problem": "needs more than 100 MiB"}
+
+
+def test_a_task_that_dies_says_so():
+    assert "status" in isolated("os:_exit", 3, 30, 100)["problem"]
+    assert isolated("math:sqrt", -1, 30, 100)["problem"].startswith("ValueError")
+
+
+def test_what_cannot_be_examined_is_a_row_with_its_reason(monkeypatch):
+    monkeypatch.setattr(model_atlas, "SECONDS", 0.01)
+    (found,) = model_atlas.run("llama")
+    assert list(found) == list(COLUMNS)
+    assert found["status"] == "unresolved"
+    assert found["reason"] == "not done after 0.01 s"
+    assert found == row("llama", reason="not done after 0.01 s")
+
+
+def test_sizes():
+    small = [step.cell["architecture"] for step in model_atlas.measure("small")]
+    assert len(small) == len(set(small)) > 200
+    assert set(model_atlas.SAMPLE) < set(small)
+    assert len(model_atlas.SAMPLE) == 15
+
+
+# What the page shows --------------------------------------------------------
+
+
+def test_facts_say_what_the_rows_say(record):
+    facts = model_atlas.facts(record)
+    assert all(isinstance(value, str) and value for value in facts.values())
+    expected = {
+        "total": "15",
+        "resolved": "15",
+        "unresolved": "0",
+        "version": "5.23.0",
+        "rms_norm": "11",
+        "layer_norm": "4",
+        "layer_norm_no_bias": "1",
+        "placement_sandwich": "2",
+        "placement_branch_output": "1",
+        "placement_multi_stream": "1",
+        "rms_norm_gain_one_plus_w": "3",
+        "layer_norm_gain_one_plus_w": "1",
+        "qk_projection": "1",
+        "soft_cap": "1",
+        "unusual_start": "1",
+        "fp16_unsafe": "0",
+    }
+    assert {name: facts[name] for name in expected} == expected
+
+
+def test_unresolved_rows_are_counted_and_not_drawn(record):
+    gone = row("llama", reason="not done")
+    rows = [r for r in record.rows if r["architecture"] != "llama"] + [gone]
+    changed = Record(
+        "model_atlas", "a-cpu", "tiny", record.provenance, record.columns, rows
+    )
+    facts = model_atlas.facts(changed)
+    assert (facts["total"], facts["unresolved"]) == ("15", "1")
+    assert "llama" not in [li["architecture"] for li in model_atlas.summary(changed)]
+
+
+def test_words():
+    zh, en = model_atlas.WORDS["zh"], model_atlas.WORDS["en"]
+    assert zh.keys() == en.keys() >= {"title", "caption", "alt"}
+    for key in zh:
+        names = [sorted(re.findall(r"{(\w+)}", words[key])) for words in (zh, en)]
+        assert names[0] == names[1], key
+
+
+@pytest.mark.parametrize("lang", ["zh", "en"])
+def test_plot(record, lang):
+    words = look.fill(model_atlas.WORDS[lang], model_atlas.facts(record))
+    figure = model_atlas.plot(record, {**words, "lang": lang})
+    top, bottom = figure.axes
+    drawn = sum(bar.get_width() for bar in top.patches)
+    assert drawn == 15
+    assert len(bottom.get_yticklabels()) == 5
