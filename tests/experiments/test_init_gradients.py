@@ -1,0 +1,188 @@
+"""The experiment measures what its page says, and says it in both languages."""
+
+import re
+from math import isclose
+
+import pytest
+import torch
+
+from scripts.experiments import init_gradients
+from scripts.measure import look
+from scripts.measure.records import Record, rows_problem
+
+TINY = init_gradients.SIZES["tiny"]
+SEEDS = list(init_gradients.SEEDS)
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return [row for step in init_gradients.measure("tiny") for row in step.run()]
+
+
+@pytest.fixture(scope="module")
+def record(rows):
+    provenance = {
+        "device": {"name": "A CPU", "kind": "cpu", "threads": 1},
+        "versions": {"torch": "2.13.0"},
+        "date": "2026-11-21T09:04:43Z",
+        "seeds": SEEDS,
+    }
+    columns = list(rows[0])
+    return Record("init_gradients", "a-cpu", "tiny", provenance, columns, rows)
+
+
+def select(rows, **wanted):
+    return [r for r in rows if all(r[k] == v for k, v in wanted.items())]
+
+
+def test_rows(rows):
+    assert rows_problem(list(rows[0]), rows) is None
+    for depth in TINY["depths"]:
+        for variant in init_gradients.VARIANTS:
+            for matrix in init_gradients.MATRICES:
+                found = select(
+                    rows,
+                    variant=variant,
+                    setting="decoder",
+                    layers=depth,
+                    dtype="float64",
+                    quantity=matrix,
+                )
+                assert [row["seed"] for row in found] == SEEDS
+                assert all(len(row["values"]) == depth for row in found)
+                assert all(min(row["values"]) > 0 for row in found)
+        for variant in init_gradients.THEOREM:
+            found = select(rows, variant=variant, setting="theorem", layers=depth)
+            assert [row["quantity"] for row in found] == ["ffn_out"] * len(SEEDS)
+    assert len(select(rows, dtype="float32")) == 2 * len(SEEDS)
+    for quantity in ("seconds_one_by_one", "seconds_together"):
+        (timed,) = select(rows, quantity=quantity)
+        assert len(timed["values"]) == TINY["rounds"]
+
+
+@pytest.mark.parametrize("setting", ["decoder", "theorem"])
+@pytest.mark.parametrize("variant", init_gradients.VARIANTS)
+def test_norms_are_those_of_each_model_alone(rows, variant, setting):
+    if setting == "theorem" and variant not in init_gradients.THEOREM:
+        return
+    depth, seed = TINY["depths"][-1], 3
+    model = init_gradients.fresh(variant, setting, depth, TINY, seed)
+    text = init_gradients.random_text(TINY, seed)
+    init_gradients.next_token_loss(model, text).backward()
+    linear = [m for m in model.blocks.modules() if isinstance(m, torch.nn.Linear)]
+    assert len(linear) == 4 * depth
+    shapes = {tuple(m.weight.shape) for m in linear}
+    d = TINY["d"]
+    wide = {(d, d)} if setting == "theorem" else {(4 * d, d), (d, 4 * d)}
+    assert shapes == {(3 * d, d), (d, d)} | wide
+    for i, matrix in enumerate(init_gradients.MATRICES):
+        found = select(
+            rows,
+            variant=variant,
+            setting=setting,
+            layers=depth,
+            seed=seed,
+            dtype="float64",
+            quantity=matrix,
+        )
+        for row in found:
+            alone = [float(m.weight.grad.norm()) for m in linear[i::4]]
+            assert row["values"] == pytest.approx(alone, rel=1e-10)
+
+
+def test_settings_are_what_they_say():
+    def fresh(variant, setting="decoder"):
+        return init_gradients.fresh(variant, setting, 3, TINY, 0)
+
+    d = TINY["d"]
+    simple = fresh("post", "theorem").blocks[0].sublayer
+    assert simple.heads == 1
+    assert not simple.reader.weight[: 2 * d].any()
+    assert simple.reader.weight[2 * d :].std() > 0.5 * d**-0.5
+    weights = [
+        m.weight for m in fresh("post").blocks.modules() if hasattr(m, "in_features")
+    ]
+    scaled = [
+        m.weight
+        for m in fresh("deepnorm").blocks.modules()
+        if hasattr(m, "in_features")
+    ]
+    beta = (8 * 3) ** -0.25
+    for i, (one, other) in enumerate(zip(weights, scaled, strict=True)):
+        if i % 4 == 0:  # queries and keys are not scaled
+            assert torch.equal(one[: 2 * d], other[: 2 * d])
+            one, other = one[2 * d :], other[2 * d :]
+        assert torch.allclose(beta * one, other)
+    assert isclose(fresh("deepnorm").blocks[0].alpha, 6**0.25)
+    for variant in init_gradients.VARIANTS[:5]:
+        ends = not isinstance(fresh(variant).norm, torch.nn.Identity)
+        assert ends == (variant in ("pre", "sandwich"))
+
+
+def test_steps_repeat_exactly():
+    step = init_gradients.measure("tiny")[1]
+    assert step.run() == step.run()
+    cells = [repr(step.cell) for step in init_gradients.measure("tiny")]
+    assert len(set(cells)) == len(cells) == 12 + 4 + 2 + 1
+
+
+def test_facts_and_words(record):
+    facts = init_gradients.facts(record)
+    assert all(isinstance(value, str) and value for value in facts.values())
+    zh, en = init_gradients.WORDS["zh"], init_gradients.WORDS["en"]
+    assert zh.keys() == en.keys() >= {"title", "caption", "alt"}
+    for key in zh:
+        names = [sorted(re.findall(r"{(\w+)}", words[key])) for words in (zh, en)]
+        assert names[0] == names[1]
+        assert set(names[0]) <= facts.keys()
+
+
+def test_facts_say_what_the_rows_say(record):
+    """Rows made up so that every number can be told by eye."""
+
+    def values(row):
+        if row["quantity"] == "seconds_one_by_one":
+            return [2.0, 2.0]
+        if row["quantity"] == "seconds_together":
+            return [4.0, 4.0]
+        count, matrix = row["layers"], row["quantity"]
+        if matrix != "ffn_out":
+            return [1.0] * count
+        size = {"post": 1.0, "pre": count**-0.5}.get(row["variant"], count**0.5)
+        size *= 1.001 if row["dtype"] == "float32" else 1.0
+        return [4 * size] + [size] * (count - 1)
+
+    rows = [{**row, "values": values(row)} for row in record.rows]
+    made = Record(
+        record.experiment, "m", "tiny", record.provenance, record.columns, rows
+    )
+    expected = {
+        "seeds": "8",
+        "least": "2",
+        "most": "3",
+        "post_last_slope": "0.00",
+        "pre_last_slope": "−0.50",
+        "pre_last_slope_range": "[−0.50, −0.50]",
+        "pre_theorem_first_slope": "−0.50",
+        "deepnorm_last_slope": "0.50",
+        "post_first_most": "4.00",
+        "pre_ratio_most": "4.0",
+        "post_attention_share": "22 %",
+        "float32_gap": "1e-03",
+        "runs_per_second_one_by_one": "4",
+        "runs_per_second_together": "2",
+        "together_gain": "0.50",
+        "together_gain_interval": "[0.50, 0.50]",
+    }
+    facts = init_gradients.facts(made)
+    assert {name: facts[name] for name in expected} == expected
+
+
+@pytest.mark.parametrize("lang", ["zh", "en"])
+def test_plot(record, lang):
+    facts = init_gradients.facts(record)
+    words = look.fill(init_gradients.WORDS[lang], facts)
+    figure = init_gradients.plot(record, {**words, "lang": lang})
+    top, bottom = figure.axes
+    assert len(top.lines) == len(bottom.lines) == 7
+    assert top.get_ylim() == bottom.get_ylim()
