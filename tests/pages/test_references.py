@@ -3,6 +3,7 @@
 import re
 
 import pytest
+import yaml
 from pybtex.database import BibliographyDataError, parse_string
 from pybtex.scanner import PybtexSyntaxError
 
@@ -12,6 +13,7 @@ from scripts.site.source import ROOT
 
 KEY = re.compile(r"[a-z]+\d{4}[a-z0-9]+")  # firstauthor, year, word
 KINDS = {"article", "inproceedings", "misc"}
+MODELS = ROOT / "docs" / "data" / "models.yml"
 CITING = ("docs/*/pages/**/*.md", "docs/labs/*.py", "docs/data/**/*.yml")
 
 
@@ -41,8 +43,10 @@ def violations(bibliography: str, cited: set[str]) -> list[str]:
 def test_bibliography(obeyed):
     files = [path for glob in CITING for path in ROOT.glob(glob)]
     texts = [path.read_text(encoding="utf-8") for path in files]
-    cited = {key for text in texts for key in re.findall(r"cite\.(\w+)", text)}
+    cited = {key for text in texts for key in re.findall(r"cite[.:](\w+)", text)}
     cited |= {key for _, row in claims.everything() for key in row.get("cite", ())}
+    models = yaml.safe_load(MODELS.read_text(encoding="utf-8"))
+    cited |= {key for row in models for key in row["source"]}
     text = BIBLIOGRAPHY.read_text(encoding="utf-8")
     obeyed(f"{BIBLIOGRAPHY.name}: {v}" for v in violations(text, cited))
 
