@@ -4,6 +4,7 @@ A diagram is one file, ``scripts/site/diagrams/<name>.py``, with
 
     WORDS = {"zh": {...}, "en": {...}}   every word in it; "caption" and "alt" too
     def draw(words) -> Canvas
+    INPUTS = (path, ...)                 the data that it is drawn from, if any
 
 `render` draws it in both languages in the figures' look; a page shows it with
 ``[[ diagrams.<name> ]]``.
@@ -160,6 +161,8 @@ def digest(name: str) -> str:
     """The digest of everything that the drawing is made with."""
     files = (FOLDER / f"{name}.py", Path(__file__), Path(look.__file__))
     joined = "\n".join(code.file_digest(file) for file in files)
+    for data in getattr(load(name), "INPUTS", ()):  # what it is drawn from
+        joined += hashlib.sha256(data.read_bytes()).hexdigest()
     return hashlib.sha256(joined.encode()).hexdigest()[: code.DIGITS]
 
 

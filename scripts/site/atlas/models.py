@@ -1,0 +1,91 @@
+"""Released models from docs/data/models.yml: what checkpoints and reports say."""
+
+import html
+
+from scripts.site import citations
+from scripts.site.atlas.words import WORDS, gain_words
+from scripts.site.source import ROOT, SourceError, read_yaml
+
+FILE = ROOT / "docs" / "data" / "models.yml"
+
+
+def models() -> list[dict]:
+    """All models in the order of their release. SourceError, one line, if damaged."""
+    return read_yaml(FILE) or []
+
+
+def table(language: str) -> str:
+    """One line a model: date, norm, placement, QK-Norm and caps."""
+    words = WORDS[language]
+    heads = ("released", "norm", "placement", "qk")
+    lines = [
+        '<table class="models">',
+        f"<caption>{words['models']}</caption>",
+        "<thead><tr>"
+        + "".join(f'<th scope="col">{words[head]}</th>' for head in heads)
+        + "</tr></thead>",
+        "<tbody>",
+    ]
+    for model in models():
+        cells = (norm(model, words), placement(model, words), qk(model, words))
+        lines.append(
+            f'<tr><th scope="row">{_name(model)} '
+            f"<small>{model['released']}</small></th>"
+            + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells)
+            + "</tr>"
+        )
+    return "\n".join([*lines, "</tbody>", "</table>"])
+
+
+def _name(model: dict) -> str:
+    known = citations.references()
+    for key in model["source"]:
+        if key not in known:
+            raise SourceError(
+                f"{FILE.name}: {model['model']}: unknown citation {key!r}"
+            )
+    url = html.escape(known[model["source"][0]].url)
+    return f'<a href="{url}">{html.escape(model["model"])}</a>'
+
+
+def norm(model: dict, words: dict) -> str:
+    """Kind and gain; a dash where no source says it."""
+    kind, gain = model["norm"], model["gain"]
+    if gain in (None, "w"):
+        return kind or "–"
+    return (kind or "–") + words["brackets"].format(gain_words(gain, words))
+
+
+def placement(model: dict, words: dict) -> str:
+    return words.get(model["placement"], model["placement"] or "–")
+
+
+def qk(model: dict, words: dict) -> str:
+    """QK-Norm and caps together: both hold the logits of attention down."""
+    said = {"per head": words["head"], "none": words["none"]}
+    said["projection"] = words["projection"]
+    own = said.get(model["qk_norm"], model["qk_norm"] or "–")
+    caps = f"{words['caps']} {model['caps']}" if model["caps"] else None
+    for word, shown in words["capped"].items():
+        caps = caps and caps.replace(word, shown)
+    if caps and model["qk_norm"] == "none":
+        return caps
+    return words["semicolon"].join(filter(None, [own, caps]))
+
+
+def differences(language: str) -> str:
+    """A list item for each model that differs from its class or the usual table."""
+    words, known = WORDS[language], citations.references()
+    lines = []
+    for model in models():
+        if not model["differs"]:
+            continue
+        chosen = [known[key] for key in model["source"]]
+        cited = words["comma"].join(f"[{r.authors}, {r.year}]({r.url})" for r in chosen)
+        said = model["differs"][language]
+        lines.append(f"- **{model['model']}**{words['colon']}{said} ({cited})")
+    return "\n".join(lines)
+
+
+def count(language: str) -> str:
+    return str(len(models()))
