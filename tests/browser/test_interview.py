@@ -2,11 +2,13 @@
 scripts."""
 
 import json
+import re
 
 import pytest
 
 from scripts.site import asked, interview
 from scripts.site.interview import GROUPS, LEVELS
+from scripts.site.source import LANGUAGES
 from tests.browser.conftest import VIEWPORTS
 from tests.browser.crawl import Watch, axe_violations
 from tests.browser.test_search import results
@@ -191,8 +193,9 @@ def test_quiz_where_nothing_can_be_kept(kept, site, open_page, browser_checks):
     browser_checks.add()
 
 
-def test_sheet_prints_in_columns(visit, browser_checks):
-    page = visit("en/interview/sheet/")
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_sheet_prints_in_columns(language, visit, browser_checks):
+    page = visit(f"{language}/interview/sheet/")
     page.evaluate("window.print = () => { window.printed = true }")
     page.locator("print-button button").click()
     assert page.evaluate("window.printed") is True
@@ -201,7 +204,9 @@ def test_sheet_prints_in_columns(visit, browser_checks):
     style = "getComputedStyle(document.querySelector('.sheet')).columnCount"
     assert page.evaluate(style) == "2"
     assert page.locator(".md-header:visible, print-button:visible").count() == 0
-    browser_checks.add(4)
+    printed = page.pdf(prefer_css_page_size=True)
+    assert len(re.findall(rb"/Type /Page\b", printed)) == 2  # one leaf, both sides
+    browser_checks.add(5)
 
 
 @pytest.mark.parametrize(("language", "query"), [("zh", "面试"), ("en", "interview")])
