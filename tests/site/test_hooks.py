@@ -1,0 +1,10 @@
+"""What the hook does to a finished page."""
+
+from scripts.site import hooks
+
+
+def test_blanks_of_templates_go_but_not_those_of_code():
+    code = "<pre><code>\n  x\n\n    y\n</code></pre>"
+    page = f"<p>\n\n   one\n  two </p>\n\n{code}\n  <b>"
+    wanted = f"<p>\none\ntwo </p>\n{code}\n<b>"
+    assert hooks.on_post_page(page) == wanted
