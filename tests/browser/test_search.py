@@ -42,8 +42,11 @@ def results(page, query: str) -> list[str]:
     box.press_sequentially(query)
     page.locator(".md-search-result__meta:not(:text('初始化'))").wait_for()
     page.wait_for_timeout(700)
-    links = page.locator(".md-search-result__link").all()
-    return [link.get_attribute("href").split("?")[0].split("#")[0] for link in links]
+    # All at once: the list grows while it is read.
+    links = page.locator(".md-search-result__link").evaluate_all(
+        "links => links.map((link) => link.getAttribute('href'))"
+    )
+    return [link.split("?")[0].split("#")[0] for link in links]
 
 
 @pytest.mark.parametrize(("language", "query", "expected"), QUERIES)
@@ -55,7 +58,7 @@ def test_query(language, query, expected, site, open_page, browser_checks):
     home = site[1] + language + "/"
     assert home + expected in found[:3], found
     assert all(link.startswith(home) for link in found), "a hit in another language"
-    marks = [m.inner_text() for m in page.locator(".md-search-result mark").all()]
+    marks = page.locator(".md-search-result mark").all_inner_texts()
     assert marks, "nothing is marked in the hits"
     browser_checks.add()
 
