@@ -124,8 +124,8 @@ def test_search(language, page, browser_checks):
     box.press_sequentially(QUERY[language])
     page.locator(".md-search-result__link").first.wait_for()
     page.locator(".md-search-result mark").first.wait_for()
-    links = page.locator(".md-search-result__link").all()
-    hits = [link.evaluate("a => a.href") for link in links]
+    links = page.locator(".md-search-result__link")
+    hits = links.evaluate_all("links => links.map((link) => link.href)")
     home = f"{page.address}{language}/"
     assert any(hit.startswith(f"{home}rmsnorm/speed.html") for hit in hits), hits
     assert all(hit.startswith(home) for hit in hits), hits
