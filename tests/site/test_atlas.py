@@ -116,6 +116,15 @@ def test_entries(record, language):
     assert "needs &lt;1 GB" in entries.blocks("n_q", language)
 
 
+@pytest.mark.parametrize("status", ["partial", "unresolved"])
+def test_what_was_not_resolved_is_not_called_none(status):
+    found = row("beta", status=status, reason="r", norms=[])
+    assert tables.norm_words(found, words.WORDS["en"]) == "–"
+    assert (
+        tables.norm_words(found | {"status": "resolved"}, words.WORDS["en"]) == "none"
+    )
+
+
 def test_plain_text_for_programs(record):
     lines = atlas.make_plain("table", "en").splitlines()
     assert "alpha | RMSNorm | pre | none |" in [line.strip() for line in lines]

@@ -34,7 +34,7 @@ def norm_words(row: dict, words: dict) -> str:
     """What the table says of a row's main norm."""
     norm = atlas.main_norm(row)
     if not norm:
-        return words["none"] if row["status"] != "unresolved" else ""
+        return words["none"] if row["status"] == "resolved" else "–"
     if norm["gain"] == "w":  # the form that nobody asks about
         return norm["kind"]
     return norm["kind"] + words["brackets"].format(gain_words(norm["gain"], words))
