@@ -1,38 +1,32 @@
 """The experiment measures what its page says, and says it in both languages."""
 
 import math
-import re
 
 import pytest
 import torch
 from torch.nn import functional as F
 
 from scripts.experiments import activation_drift
-from scripts.measure import look
 from scripts.measure.records import Record, rows_problem
+from tests.tiny import (
+    check_facts_and_words,
+    draw,
+    select,
+    tiny_record,
+    tiny_rows,
+)
 
 SETTING = activation_drift.SIZES["tiny"]
 
 
 @pytest.fixture(scope="module")
 def rows():
-    return [row for step in activation_drift.measure("tiny") for row in step.run()]
+    return tiny_rows(activation_drift)
 
 
 @pytest.fixture(scope="module")
 def record(rows):
-    provenance = {
-        "device": {"name": "A CPU", "kind": "cpu", "threads": 1},
-        "versions": {"torch": "2.13.0"},
-        "date": "2026-11-21T09:04:43Z",
-        "seeds": list(activation_drift.SEEDS),
-    }
-    columns = list(rows[0])
-    return Record("activation_drift", "a-cpu", "tiny", provenance, columns, rows)
-
-
-def select(rows, **wanted):
-    return [r for r in rows if all(r[k] == v for k, v in wanted.items())]
+    return tiny_record("activation_drift", rows, activation_drift.SEEDS)
 
 
 def test_rows(rows):
@@ -167,14 +161,7 @@ def test_predicted_growth(norm, activation, wanted):
 
 
 def test_facts_and_words(record):
-    facts = activation_drift.facts(record)
-    assert all(isinstance(value, str) and value for value in facts.values())
-    zh, en = activation_drift.WORDS["zh"], activation_drift.WORDS["en"]
-    assert zh.keys() == en.keys() >= {"title", "caption", "alt"}
-    for key in zh:
-        names = [sorted(re.findall(r"{(\w+)}", words[key])) for words in (zh, en)]
-        assert names[0] == names[1]
-        assert set(names[0]) <= facts.keys()
+    check_facts_and_words(activation_drift, record)
 
 
 def test_facts_say_what_the_rows_say(record):
@@ -231,9 +218,7 @@ def test_number(value, text):
 
 @pytest.mark.parametrize("lang", ["zh", "en"])
 def test_plot(record, lang):
-    facts = activation_drift.facts(record)
-    words = look.fill(activation_drift.WORDS[lang], facts)
-    figure = activation_drift.plot(record, {**words, "lang": lang})
+    figure = draw(activation_drift, record, lang)
     lines = [len(axis.lines) for axis in figure.axes]
     assert lines == [4] * 6 + [3] * 6
     for first in range(0, 12, 3):

@@ -1,34 +1,27 @@
 """The experiment measures what its page says, and says it in both languages."""
 
-import re
-
 import pytest
 import torch
 
 from scripts.experiments import fp16_overflow
-from scripts.measure import look
 from scripts.measure.records import Record, rows_problem
+from tests.tiny import (
+    check_facts_and_words,
+    draw,
+    select,
+    tiny_record,
+    tiny_rows,
+)
 
 
 @pytest.fixture(scope="module")
 def rows():
-    return [row for step in fp16_overflow.measure("tiny") for row in step.run()]
+    return tiny_rows(fp16_overflow)
 
 
 @pytest.fixture(scope="module")
 def record(rows):
-    provenance = {
-        "device": {"name": "A CPU", "kind": "cpu", "threads": 1},
-        "versions": {"torch": "2.13.0"},
-        "date": "2026-11-21T09:04:43Z",
-        "seeds": list(fp16_overflow.SEEDS),
-    }
-    columns = list(rows[0])
-    return Record("fp16_overflow", "a-cpu", "tiny", provenance, columns, rows)
-
-
-def select(rows, **wanted):
-    return [r for r in rows if all(r[k] == v for k, v in wanted.items())]
+    return tiny_record("fp16_overflow", rows, fp16_overflow.SEEDS)
 
 
 def test_rows(rows):
@@ -130,14 +123,7 @@ def test_claims_that_hold_at_any_size(rows):
 
 
 def test_facts_and_words(record):
-    facts = fp16_overflow.facts(record)
-    assert all(isinstance(value, str) and value for value in facts.values())
-    zh, en = fp16_overflow.WORDS["zh"], fp16_overflow.WORDS["en"]
-    assert zh.keys() == en.keys() >= {"title", "caption", "alt"}
-    for key in zh:
-        names = [sorted(re.findall(r"{(\w+)}", words[key])) for words in (zh, en)]
-        assert names[0] == names[1]
-        assert set(names[0]) <= facts.keys()
+    check_facts_and_words(fp16_overflow, record)
 
 
 def test_facts_say_what_the_rows_say(record):
@@ -173,8 +159,6 @@ def test_facts_say_what_the_rows_say(record):
 
 @pytest.mark.parametrize("lang", ["zh", "en"])
 def test_plot(record, lang):
-    facts = fp16_overflow.facts(record)
-    words = look.fill(fp16_overflow.WORDS[lang], facts)
-    figure = fp16_overflow.plot(record, {**words, "lang": lang})
+    figure = draw(fp16_overflow, record, lang)
     assert [len(axis.lines) for axis in figure.axes] == [4] * 6
     assert len({axis.get_ylim() for axis in figure.axes}) == 1

@@ -1,14 +1,19 @@
 """The experiment measures what its page says, and says it in both languages."""
 
-import re
 from math import isclose
 
 import pytest
 import torch
 
 from scripts.experiments import init_gradients
-from scripts.measure import look
 from scripts.measure.records import Record, rows_problem
+from tests.tiny import (
+    check_facts_and_words,
+    draw,
+    select,
+    tiny_record,
+    tiny_rows,
+)
 
 TINY = init_gradients.SIZES["tiny"]
 SEEDS = list(init_gradients.SEEDS)
@@ -16,23 +21,12 @@ SEEDS = list(init_gradients.SEEDS)
 
 @pytest.fixture(scope="module")
 def rows():
-    return [row for step in init_gradients.measure("tiny") for row in step.run()]
+    return tiny_rows(init_gradients)
 
 
 @pytest.fixture(scope="module")
 def record(rows):
-    provenance = {
-        "device": {"name": "A CPU", "kind": "cpu", "threads": 1},
-        "versions": {"torch": "2.13.0"},
-        "date": "2026-11-21T09:04:43Z",
-        "seeds": SEEDS,
-    }
-    columns = list(rows[0])
-    return Record("init_gradients", "a-cpu", "tiny", provenance, columns, rows)
-
-
-def select(rows, **wanted):
-    return [r for r in rows if all(r[k] == v for k, v in wanted.items())]
+    return tiny_record("init_gradients", rows, SEEDS)
 
 
 def test_rows(rows):
@@ -127,14 +121,7 @@ def test_steps_repeat_exactly():
 
 
 def test_facts_and_words(record):
-    facts = init_gradients.facts(record)
-    assert all(isinstance(value, str) and value for value in facts.values())
-    zh, en = init_gradients.WORDS["zh"], init_gradients.WORDS["en"]
-    assert zh.keys() == en.keys() >= {"title", "caption", "alt"}
-    for key in zh:
-        names = [sorted(re.findall(r"{(\w+)}", words[key])) for words in (zh, en)]
-        assert names[0] == names[1]
-        assert set(names[0]) <= facts.keys()
+    check_facts_and_words(init_gradients, record)
 
 
 def test_facts_say_what_the_rows_say(record):
@@ -180,9 +167,7 @@ def test_facts_say_what_the_rows_say(record):
 
 @pytest.mark.parametrize("lang", ["zh", "en"])
 def test_plot(record, lang):
-    facts = init_gradients.facts(record)
-    words = look.fill(init_gradients.WORDS[lang], facts)
-    figure = init_gradients.plot(record, {**words, "lang": lang})
+    figure = draw(init_gradients, record, lang)
     top, bottom = figure.axes
     assert len(top.lines) == len(bottom.lines) == 7
     assert top.get_ylim() == bottom.get_ylim()

@@ -9,27 +9,21 @@ pytest.importorskip("transformers")
 from scripts.experiments import model_atlas
 from scripts.experiments.atlas.examine import COLUMNS, row
 from scripts.experiments.atlas.isolate import isolated
-from scripts.measure import look
 from scripts.measure.records import Record, rows_problem
+from tests.tiny import draw, tiny_record, tiny_rows
 
 LLAMA_SOURCE = "modeling_llama.py"
 
 
 @pytest.fixture(scope="session")
 def rows():
-    return [row for step in model_atlas.measure("tiny") for row in step.run()]
+    return tiny_rows(model_atlas)
 
 
 @pytest.fixture(scope="session")
 def record(rows):
-    provenance = {
-        "device": {"name": "A CPU", "kind": "cpu", "threads": 1},
-        "versions": {"transformers": "5.23.0"},
-        "date": "2026-11-21T09:04:43Z",
-        "seeds": [],
-        "digest": "0" * 16,
-    }
-    return Record("model_atlas", "a-cpu", "tiny", provenance, list(rows[0]), rows)
+    versions = {"transformers": "5.23.0"}
+    return tiny_record("model_atlas", rows, [], versions=versions, digest="0" * 16)
 
 
 @pytest.fixture
@@ -351,8 +345,7 @@ def test_words():
 
 @pytest.mark.parametrize("lang", ["zh", "en"])
 def test_plot(record, lang):
-    words = look.fill(model_atlas.WORDS[lang], model_atlas.facts(record))
-    figure = model_atlas.plot(record, {**words, "lang": lang})
+    figure = draw(model_atlas, record, lang)
     top, bottom = figure.axes
     drawn = sum(bar.get_width() for bar in top.patches)
     assert drawn == 15

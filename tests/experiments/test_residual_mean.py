@@ -1,36 +1,30 @@
 """The experiment measures what its page says, and says it in both languages."""
 
-import re
 from math import isclose, log
 
 import pytest
 import torch
 
 from scripts.experiments import residual_mean
-from scripts.measure import look
 from scripts.measure.records import Record, rows_problem
 from snippets.rms_norm.small_decoder import SmallDecoder
+from tests.tiny import (
+    check_facts_and_words,
+    draw,
+    select,
+    tiny_record,
+    tiny_rows,
+)
 
 
 @pytest.fixture(scope="module")
 def rows():
-    return [row for step in residual_mean.measure("tiny") for row in step.run()]
+    return tiny_rows(residual_mean)
 
 
 @pytest.fixture(scope="module")
 def record(rows):
-    provenance = {
-        "device": {"name": "A CPU", "kind": "cpu", "threads": 1},
-        "versions": {"torch": "2.13.0"},
-        "date": "2026-11-21T09:04:43Z",
-        "seeds": list(residual_mean.SEEDS),
-    }
-    columns = list(rows[0])
-    return Record("residual_mean", "a-cpu", "tiny", provenance, columns, rows)
-
-
-def select(rows, **wanted):
-    return [r for r in rows if all(r[k] == v for k, v in wanted.items())]
+    return tiny_record("residual_mean", rows, residual_mean.SEEDS)
 
 
 def test_rows(rows):
@@ -110,14 +104,7 @@ def test_corpus_holds_out_text_it_never_trains_on():
 
 
 def test_facts_and_words(record):
-    facts = residual_mean.facts(record)
-    assert all(isinstance(value, str) and value for value in facts.values())
-    zh, en = residual_mean.WORDS["zh"], residual_mean.WORDS["en"]
-    assert zh.keys() == en.keys() >= {"title", "caption", "alt"}
-    for key in zh:
-        names = [sorted(re.findall(r"{(\w+)}", words[key])) for words in (zh, en)]
-        assert names[0] == names[1]
-        assert set(names[0]) <= facts.keys()
+    check_facts_and_words(residual_mean, record)
 
 
 def test_facts_say_what_the_rows_say(record):
@@ -156,9 +143,7 @@ def test_facts_say_what_the_rows_say(record):
 
 @pytest.mark.parametrize("lang", ["zh", "en"])
 def test_plot(record, lang):
-    facts = residual_mean.facts(record)
-    words = look.fill(residual_mean.WORDS[lang], facts)
-    figure = residual_mean.plot(record, {**words, "lang": lang})
+    figure = draw(residual_mean, record, lang)
     top, bottom = figure.axes
     assert len(top.lines) == 4 and len(bottom.lines) == 7
     assert top.get_ylim() == bottom.get_ylim()
