@@ -5,12 +5,9 @@ it: a check that runs (tests/claims/test_<topic>.py::test_<id>, shown on the pag
 a citation, or both.
 """
 
-import re
-from functools import cache
-from pathlib import Path
-
 from scripts.site import citations, lists, source
-from scripts.site.source import LANGUAGES, ROOT, SourceError
+from scripts.site import rows as data_rows
+from scripts.site.source import ROOT, SourceError
 
 FOLDER = ROOT / "docs" / "data" / "claims"
 CHECKS = ROOT / "tests" / "claims"
@@ -18,7 +15,6 @@ VERDICTS = ("holds", "holds-when", "wrong", "open")
 MET = ("tutorials", "interviews", "papers", "code", "threads")
 FIELDS = {"id", "claim", "met", "verdict", "correct", "page"}
 OPTIONAL = {"check", "cite", "top"}
-ID = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 WORDS = {
     "en": {
         "holds": "holds",
@@ -68,37 +64,20 @@ def topics() -> list[str]:
 
 def rows(topic: str) -> list[dict]:
     """The rows of one topic. SourceError, one line, for a row that is out of form."""
-    path = FOLDER / f"{topic}.yml"
-    return _read(path, path.stat().st_mtime_ns)
-
-
-@cache
-def _read(path: Path, stamp: int) -> list[dict]:
-    found = source.read_yaml(path) or []
-    for row in found:
-        if problem := problem_of(row):
-            name = row.get("id", "?") if isinstance(row, dict) else "?"
-            raise SourceError(f"{path.relative_to(ROOT)}: {name}: {problem}")
-    return found
+    return data_rows.read(FOLDER / f"{topic}.yml", problem_of)
 
 
 def problem_of(row) -> str | None:
     """What is out of form in a row, None if nothing is."""
-    if not isinstance(row, dict):
-        return "is no mapping"
-    if missing := FIELDS - set(row):
-        return f"no {', '.join(sorted(missing))}"
-    if unknown := set(row) - FIELDS - OPTIONAL:
-        return f"unknown field {', '.join(sorted(unknown))}"
-    if not ID.fullmatch(str(row["id"])):
-        return "id is not lower-case words joined by hyphens"
+    if problem := data_rows.problem_of_fields(row, FIELDS, OPTIONAL):
+        return problem
     if row["verdict"] not in VERDICTS:
         return f"verdict is none of {', '.join(VERDICTS)}"
     if not row["met"] or set(row["met"]) - set(MET):
         return f"met is not some of {', '.join(MET)}"
     for field in ("claim", "correct"):
-        if not isinstance(row[field], dict) or set(row[field]) != set(LANGUAGES):
-            return f"{field} is not one text a language"
+        if problem := data_rows.problem_of_text(field, row[field]):
+            return problem
     if not row.get("check") and not row.get("cite"):
         return "neither a check nor a citation decides it"
     return None
