@@ -94,6 +94,17 @@ def device(kind: str | None = None) -> dict:
     return gpu() or cpu()
 
 
+def processes(module: ModuleType) -> int:
+    """How many processes of one thread share an experiment's steps; 0: none.
+
+    An experiment with PARALLEL = True trains models too small for two threads:
+    on a CPU each core runs its own steps.
+    """
+    described = device(getattr(module, "DEVICE", None))
+    parallel = getattr(module, "PARALLEL", False) and described["kind"] == "cpu"
+    return described["cores"] if parallel else 0
+
+
 def machine_name(kind: str | None = None, described: dict | None = None) -> str:
     """The device's name in lower-kebab, or what the variable MACHINE says."""
     if name := os.environ.get("MACHINE"):
@@ -172,6 +183,8 @@ def provenance(
     threads = {row.get("threads") for row in rows} - {None}
     if len(threads) == 1:
         described["threads"] = threads.pop()
+    elif used := processes(module):
+        described |= {"threads": 1, "processes": used}
     elif described["kind"] == "cpu" and not threads and "torch" in sys.modules:
         described["threads"] = sys.modules["torch"].get_num_threads()
     measured = {name: installed(name) for name in getattr(module, "INSTALLED", ())}

@@ -51,11 +51,15 @@ class Step:
     """One resumable piece of an experiment.
 
     ``cell`` names the step (JSON-able, unique within the experiment and
-    size); ``run`` returns its raw rows, dicts with the same keys each.
+    size); ``run`` returns its raw rows, dicts with the same keys each. A
+    ``timed`` step measures seconds: nothing else runs beside it. ``cost`` is
+    its expected time relative to the other steps, for the time left.
     """
 
     cell: dict
     run: Callable[[], list[dict]]
+    timed: bool = False
+    cost: float = 1.0
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,12 @@ aside, never mixed in. A finished run writes its record and drops the journal.
 import json
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 
-from scripts.measure import digest, provenance
+from scripts.measure import digest, provenance, workers
 from scripts.measure.records import (
     EXPERIMENTS,
     RECORDS,
@@ -153,6 +153,46 @@ def _shown(cell: dict) -> str:
     return ", ".join(f"{key} {value}" for key, value in cell.items())
 
 
+def _in_turn(
+    steps: list[Step],
+    todo: list[int],
+    time_left: Callable[[], bool],
+    clock: Callable[[], float],
+) -> Iterator[tuple[int, list[dict], float]]:
+    """(index, rows, seconds) of each step, one after the other in this process."""
+    for index in todo:
+        if not time_left():
+            return
+        begun = clock()
+        rows = steps[index].run()
+        yield index, rows, clock() - begun
+
+
+def _work(
+    name: str,
+    steps: list[Step],
+    todo: list[int],
+    work: Iterator[tuple[int, list[dict], float]],
+    journal: Journal,
+    processes: int,
+) -> None:
+    """Journal each step as it ends; say how far the run is and what is left."""
+    known = next(iter(journal.done.values()), [])
+    spent = cost = 0.0
+    left = sum(steps[index].cost for index in todo)
+    for index, rows, seconds in work:
+        step = steps[index]
+        _checked(name, step, known, rows)
+        journal.append(step.cell, rows)
+        known = known or rows
+        spent, cost, left = spent + seconds, cost + step.cost, left - step.cost
+        text = f"{name} {len(journal.done)}/{len(steps)} ({_shown(step.cell)}) "
+        text += duration(seconds)
+        if len(journal.done) < len(steps):
+            text += f", about {duration(left * spent / cost / processes)} left"
+        _say(text)
+
+
 def measure(
     names: Sequence[str] = (),
     size: str = "small",
@@ -189,6 +229,10 @@ def measure(
         outcome.skipped = skipped
 
     start = clock()
+
+    def time_left() -> bool:
+        return deadline is None or clock() - start < deadline
+
     for name in names:
         if name in skipped:
             continue
@@ -202,50 +246,35 @@ def measure(
             "versions": provenance.versions(digest.packages(name, folder=folder)),
         }
         journal = Journal(cache / machine / f"{name}.{size}.jsonl", header)
-        kept = sum(_key(step.cell) in journal.done for step in steps)
-        if kept:
+        todo = [
+            n for n, step in enumerate(steps) if _key(step.cell) not in journal.done
+        ]
+        if kept := len(steps) - len(todo):
             _say(f"{name}: going on, {kept} of {len(steps)} steps were done")
-        again = f"{COMMAND} {name} --size {size}"
-
-        rows: list[dict] = []
-        spent: list[float] = []
-        stopped = False
-        for number, step in enumerate(steps, start=1):
-            if _key(step.cell) in journal.done:
-                rows += journal.done[_key(step.cell)]
-                continue
-            if deadline is not None and clock() - start >= deadline:
-                done = len(journal.done)
-                _say(
-                    f"{name}: time is up, {done} of {len(steps)} steps are kept; "
-                    f"go on with: {again}"
-                )
-                stopped = True
-                break
-            begun = clock()
-            try:
-                new = step.run()
-                _checked(name, step, rows, new)
-                journal.append(step.cell, new)
-            except KeyboardInterrupt:
-                done = len(journal.done)
-                _say(
-                    f"\n{name}: stopped, {done} of {len(steps)} steps are kept; "
-                    f"go on with: {again}"
-                )
-                raise Interrupted from None
-            rows += new
-            spent.append(clock() - begun)
-            todo = sum(_key(s.cell) not in journal.done for s in steps)
-            left = todo * sum(spent) / len(spent)
+        if processes := provenance.processes(module):
+            work = workers.share(name, size, folder, steps, todo, processes, time_left)
+        else:
+            work = _in_turn(steps, todo, time_left, clock)
+        try:
+            _work(name, steps, todo, work, journal, processes or 1)
+        except KeyboardInterrupt:
+            done = len(journal.done)
             _say(
-                f"{name} {number}/{len(steps)} ({_shown(step.cell)}) "
-                f"{duration(spent[-1])}"
-                + (f", about {duration(left)} left" if todo else "")
+                f"\n{name}: stopped, {done} of {len(steps)} steps are kept; "
+                f"go on with: {COMMAND} {name} --size {size}"
             )
-        if stopped:
+            raise Interrupted from None
+        finally:
+            work.close()
+        if len(journal.done) < len(steps):
+            done = len(journal.done)
+            _say(
+                f"{name}: time is up, {done} of {len(steps)} steps are kept; "
+                f"go on with: {COMMAND} {name} --size {size}"
+            )
             outcome.unfinished.append(name)
             continue
+        rows = [row for step in steps for row in journal.done[_key(step.cell)]]
         record = _record(name, module, size, rows, folder)
         outcome.records.append(record)
         if size == "tiny":

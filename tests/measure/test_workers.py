@@ -1,0 +1,154 @@
+"""Steps shared among processes: the same record, and no process left behind."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from random import Random
+
+import pytest
+
+from scripts.measure import provenance, records, runner
+from scripts.measure.records import ROOT, RecordError
+
+EXPERIMENT = '''
+    """How large is a square?"""
+    import os
+    import time
+    from functools import partial
+
+    from scripts.measure.records import Step
+
+    PARALLEL = True
+    SEEDS = (0,)
+
+    def square(x, pause):
+        time.sleep(pause)
+        print("a step may print")
+        if x == BAD:
+            raise ZeroDivisionError("that was the bad one")
+        threads = int(os.environ["OMP_NUM_THREADS"])
+        return [{"x": x, "y": x * x / 3, "one": threads}]
+
+    BAD = -1
+
+    def measure(size):
+        steps = [
+            Step({"x": x}, partial(square, x, 0.1), cost=1 + x % 3) for x in range(7)
+        ]
+        return [Step({"x": 9}, partial(square, 9, 0.01), timed=True), *steps]
+
+    def facts(record):
+        return {"most": "1"}
+
+    WORDS = {
+        lang: {"title": title, "caption": "{most}", "alt": "{most}"}
+        for lang, title in (("zh", "平方"), ("en", "Squares"))
+    }
+
+    def plot(record, words):
+        return None
+'''
+AGAIN = """
+import json, sys
+from pathlib import Path
+from scripts.measure import runner
+cache, folder = map(Path, sys.argv[1:])
+(record,) = runner.measure(["squares"], "tiny", cache=cache, folder=folder).records
+print(json.dumps(record.rows))
+"""
+
+
+@pytest.fixture(autouse=True)
+def two_cores(monkeypatch):
+    monkeypatch.setenv("MACHINE", "test-cpu")
+    monkeypatch.setattr(provenance, "gpu", lambda: None)
+    found = {"kind": "cpu", "name": "Test CPU", "cores": 2}
+    monkeypatch.setattr(provenance, "cpu", lambda: dict(found))
+
+
+@pytest.fixture
+def folder(folder):
+    (folder / "squares.py").write_text(textwrap.dedent(EXPERIMENT), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def places(tmp_path, folder):
+    return dict(root=tmp_path / "records", cache=tmp_path / "cache", folder=folder)
+
+
+def test_rows_stand_in_the_order_of_the_steps(places, capsys):
+    found = runner.measure(["squares"], "small", **places)
+    rows = records.load(found.written[0]).rows
+    assert [row["x"] for row in rows] == [9, *range(7)]
+    assert {row["one"] for row in rows} == {1}
+    device = found.records[0].provenance["device"]
+    assert (device["threads"], device["processes"]) == (1, 2)
+    said = [line for line in capsys.readouterr().err.splitlines() if "/8" in line]
+    assert len(said) == 8
+    assert "squares 8/8 (x 9)" in said[-1]  # the timed step ran last
+    assert all("left" in line for line in said[:-1])
+
+
+def test_the_rows_are_those_of_one_process(places, monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    shared = runner.measure(["squares"], "tiny", **places).records[0]
+    assert shared.rows == runner.trial("squares", folder=places["folder"]).rows
+
+
+def test_a_step_that_fails_is_one_line_and_keeps_the_others(places, capfd):
+    path = places["folder"] / "squares.py"
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace("BAD = -1", "BAD = 6"), encoding="utf-8")
+    with pytest.raises(RecordError, match="'squares': a step failed, see above"):
+        runner.measure(["squares"], "small", **places)
+    assert "that was the bad one" in capfd.readouterr().err
+    journal = places["cache"] / "test-cpu" / "squares.small.jsonl"
+    assert len(journal.read_text(encoding="utf-8").splitlines()) >= 3
+
+
+def test_the_deadline_begins_no_further_step(places, capsys):
+    outcome = runner.measure(["squares"], "small", deadline=0.05, **places)
+    assert outcome.unfinished == ["squares"]
+    assert "time is up" in capsys.readouterr().err
+    assert len(runner.measure(["squares"], "small", **places).written) == 1
+
+
+def alive(folder) -> list[str]:
+    """Commands of the processes that run the experiment of this folder."""
+    listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True)
+    return [line for line in listed.stdout.splitlines() if str(folder) in line]
+
+
+def test_killed_three_times_it_gives_the_same_record(places, tmp_path):
+    """SIGKILL at random moments; what was undisturbed has the same rows."""
+    cache, folder = tmp_path / "killed", places["folder"]
+    command = [sys.executable, "-c", AGAIN, str(cache), str(folder)]
+    settings = {**os.environ, "PYTHONPATH": str(ROOT)}
+    random = Random(4)
+    for _ in range(3):
+        run = subprocess.Popen(command, cwd=ROOT, env=settings)
+        journal = cache / "test-cpu" / "squares.tiny.jsonl"
+        before = journal.stat().st_size if journal.exists() else 0
+        end = time.monotonic() + 60
+        while time.monotonic() < end and run.poll() is None:
+            if journal.exists() and journal.stat().st_size > before:
+                break  # at least one step further than the last time
+            time.sleep(0.005)
+        time.sleep(random.uniform(0, 0.1))
+        run.send_signal(signal.SIGKILL)
+        assert run.wait() == -signal.SIGKILL
+    end = time.monotonic() + 20
+    while alive(folder) and time.monotonic() < end:
+        time.sleep(0.05)
+    assert not alive(folder)  # the workers of a killed run end themselves
+    last = subprocess.run(
+        command, cwd=ROOT, env=settings, capture_output=True, text=True, check=True
+    )
+    assert "going on" in last.stderr
+    undisturbed = runner.measure(["squares"], "tiny", **places).records[0]
+    assert last.stdout == f"{json.dumps(undisturbed.rows)}\n"
