@@ -82,6 +82,17 @@ class Together:
             return mapped(self.parameters, self.buffers, *data)
 
 
+def alone(models: Together, run: int):
+    """One run as a plain module of its own, for hooks and for surgery."""
+    import copy
+
+    model = copy.deepcopy(models._skeleton)
+    # Gradients may be wanted; the stacked weights are not to change with these.
+    state = {name: each.clone() for name, each in models.state(run).items()}
+    model.load_state_dict(state, strict=False)
+    return model
+
+
 def _along(values, stacked):
     """(runs,) values as (runs, 1, ..., 1), to go with a stacked tensor."""
     return values.reshape(-1, *[1] * (stacked.ndim - 1))

