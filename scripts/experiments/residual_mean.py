@@ -19,6 +19,7 @@ from functools import partial
 from scripts.measure.corpus import corpus, loss_of, sample
 from scripts.measure.records import Step
 
+PARALLEL = True
 SEEDS = tuple(range(5))
 METHOD = (
     "AdamW, weight decay 0.1, warm-up, then linear decay to zero; random pieces of "
