@@ -4,10 +4,10 @@ PIP = 26.1
 BIN = .venv/bin
 BUILD = $(BIN)/python scripts/build.py
 
-.PHONY: help serve site offline test measure render check clean
+.PHONY: help serve site offline test measure reproduce render check clean
 
 help:
-	@echo "make serve | site | offline | test | measure | render | check | clean"
+	@echo "make serve | site | offline | test | measure | reproduce | render | check | clean"
 
 serve: .venv/site.installed
 	$(BUILD) serve
@@ -23,6 +23,12 @@ test: .venv/test.installed
 
 measure: .venv/run.installed
 	$(BUILD) measure
+
+# One experiment on this machine, its figure then beside the published one.
+reproduce: .venv/run.installed
+	@test -n "$(NAME)" || { echo "Which experiment? make reproduce NAME=init_gradients"; exit 1; }
+	MACHINE=yours $(BUILD) measure $(NAME)
+	$(BUILD) serve
 
 render: .venv/run.installed
 	$(BUILD) render

@@ -25,6 +25,7 @@ EXPERIMENTS = ROOT / "scripts" / "experiments"
 
 SIZES = ("tiny", "small", "full")
 NAME = re.compile(r"[a-z][a-z0-9_]*")  # experiments
+YOURS = "yours"  # the machine of `make reproduce`; git ignores its folders
 MACHINE = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 DATE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 # Every record says where, with what, how and of which code it was made.
@@ -369,11 +370,15 @@ def load(path: Path) -> Record:
 
 
 def _sorted(records: Iterable[Record]) -> list[Record]:
-    return sorted(records, key=lambda r: (r.kind != "gpu", r.machine, r.experiment))
+    def place(record: Record) -> tuple:
+        own = record.machine == YOURS
+        return own, record.kind != "gpu", record.machine, record.experiment
+
+    return sorted(records, key=place)
 
 
 def find(experiment: str, root: Path = RECORDS) -> list[Record]:
-    """All records of an experiment, those of GPU machines first."""
+    """All records of an experiment: GPU machines first, the reader's own last."""
     found = []
     for path in sorted(root.glob(f"*/{experiment}.json")):
         record = load(path)

@@ -54,7 +54,7 @@ def _recorded(stamps) -> dict:
 
 
 def recorded() -> dict:
-    """Experiments that have records: name -> records, GPU machines first."""
+    """Experiments that have records: name -> records, in the order of find."""
     return _recorded(_stamps())
 
 
@@ -125,6 +125,8 @@ def figure(name: str, record, language: str, labels: dict) -> str:
         "</figcaption>\n"
         f"<details><summary>{labels['alternative']}</summary>"
         f"<p>{html.escape(filled['alt'])}</p></details>\n"
+        f"<details><summary>{labels['rerun']}</summary><p>{labels['rerun_how']}</p>"
+        f"<p><code>make reproduce NAME={name}</code></p></details>\n"
         "</figure>"
     )
 
@@ -183,7 +185,10 @@ class Figures(Names):
         parts = [
             figure(name, r, self._language, self._labels) for r in recorded()[name]
         ]
-        return "\n\n".join(parts).replace("{root}", self._root())
+        text = "\n\n".join(parts).replace("{root}", self._root())
+        if len(parts) == 1:
+            return text
+        return f'<div class="machines">\n\n{text}\n\n</div>'
 
 
 def define_env(env):

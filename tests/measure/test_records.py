@@ -135,13 +135,14 @@ def test_dumps_refuses_what_cannot_be_read_back(record, value):
         records.dumps(record)
 
 
-def test_find_lists_gpu_machines_first(record, tmp_path):
-    for machine, kind in (("a-cpu", "cpu"), ("z-gpu", "gpu"), ("b-cpu", "cpu")):
+def test_find_lists_gpu_machines_first_and_the_readers_own_last(record, tmp_path):
+    kinds = {"a-cpu": "cpu", "yours": "gpu", "z-gpu": "gpu", "b-cpu": "cpu"}
+    for machine, kind in kinds.items():
         device = {**record.provenance["device"], "kind": kind}
         made = {**record.provenance, "device": device}
         records.save(replace(record, machine=machine, provenance=made), tmp_path)
     found = [r.machine for r in records.find("squares", tmp_path)]
-    assert found == ["z-gpu", "a-cpu", "b-cpu"]
+    assert found == ["z-gpu", "a-cpu", "b-cpu", "yours"]
     assert records.find("cubes", tmp_path) == []
 
 

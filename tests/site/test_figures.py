@@ -1,0 +1,86 @@
+"""A measured figure: how a reader measures it, and their own beside ours."""
+
+import os
+import re
+import shutil
+import subprocess
+from dataclasses import replace
+
+import pytest
+
+from scripts.measure import look, records
+from scripts.site import facts
+from scripts.site.source import ROOT
+
+LABELS = dict.fromkeys(("record", "alternative", "rerun", "rerun_how"), "label")
+
+
+@pytest.fixture
+def own_record(tmp_path, monkeypatch):
+    """The record of init_gradients, and the same as the machine `yours`."""
+    (ours,) = records.find("init_gradients")
+    monkeypatch.setattr(records, "RECORDS", tmp_path / "records")
+    monkeypatch.setattr(look, "FIGURES", tmp_path / "figures")
+    found = [ours, replace(ours, machine=records.YOURS)]
+    monkeypatch.setattr(records, "find", lambda name: found if name == "x" else [])
+    monkeypatch.setattr(records, "experiments", lambda: ["x"])
+    monkeypatch.setattr(facts, "words", lambda *_: {"caption": "Norms", "alt": "Rise"})
+    drawn = ROOT / "docs/figures" / ours.machine / "init_gradients.en.svg"
+    for record in found:
+        path = look.figure_path("x", record.machine, "en")
+        path.parent.mkdir(parents=True)
+        shutil.copy(drawn, path)
+    # What the cache is keyed by: the files of the folder of records.
+    (tmp_path / "records/yours").mkdir(parents=True)
+    (tmp_path / "records/yours/x.json").write_text("")
+    return found
+
+
+def test_the_readers_figure_stands_beside_ours(own_record):
+    shown = facts.Figures("en", LABELS, lambda: "../")["x"]
+    assert shown.startswith('<div class="machines">')
+    machines = re.findall(r'<figure [^>]*id="x-([\w-]+)"', shown)
+    assert machines == [own_record[0].machine, "yours"]
+    assert shown.count("<code>make reproduce NAME=x</code>") == 2
+
+
+def test_one_machine_needs_no_grid(own_record):
+    own_record.pop()
+    facts._recorded.cache_clear()
+    shown = facts.Figures("en", LABELS, lambda: "../")["x"]
+    assert shown.startswith("<figure")
+
+
+def makes(*arguments):
+    return subprocess.run(
+        ["make", "--just-print", *arguments],
+        cwd=ROOT,
+        env={**os.environ, "MAKEFLAGS": ""},
+        capture_output=True,
+        text=True,
+    ).stdout
+
+
+def test_one_command_measures_as_yours_and_serves():
+    said = makes("reproduce", "NAME=init_gradients").splitlines()
+    measured, served = said[-2:]
+    assert "MACHINE=yours" in measured
+    assert measured.endswith("scripts/build.py measure init_gradients")
+    assert served.endswith("scripts/build.py serve")
+
+
+def test_without_a_name_it_asks_which():
+    run = subprocess.run(
+        ["make", "--silent", "--old-file=.venv/run.installed", "reproduce"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode != 0
+    assert "make reproduce NAME=" in run.stdout
+
+
+def test_git_ignores_what_is_yours():
+    for path in ("docs/records/yours/x.json", "docs/figures/yours/x.en.svg"):
+        found = subprocess.run(["git", "check-ignore", "-q", path], cwd=ROOT)
+        assert found.returncode == 0
