@@ -1,0 +1,241 @@
+"""The experiment measures what its page says, and says it in both languages."""
+
+from math import isclose, log
+
+import pytest
+import torch
+
+from scripts.experiments import residual_growth
+from scripts.measure.corpus import corpus, loss_of, sample
+from scripts.measure.records import Record, rows_problem
+from scripts.measure.together import alone, warm_up
+from tests.tiny import (
+    check_facts_and_words,
+    draw,
+    select,
+    tiny_record,
+    tiny_rows,
+)
+
+TINY = residual_growth.SIZES["tiny"]
+SEEDS = list(residual_growth.SEEDS)
+ARMS = residual_growth.ARMS
+LEAST, MOST = TINY["depths"]
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return tiny_rows(residual_growth)
+
+
+@pytest.fixture(scope="module")
+def record(rows):
+    return tiny_record("residual_growth", rows, SEEDS)
+
+
+def test_rows(rows):
+    assert rows_problem(list(rows[0]), rows) is None
+    stages = [("before", None)] + [("after", rate) for rate in TINY["rates"]]
+    for arm in ARMS:
+        for layers in TINY["depths"]:
+            for stage, rate in stages:
+                found = select(rows, arm=arm, layers=layers, stage=stage, rate=rate)
+                for quantity in ("rms", "update", "cosine", "without_layer"):
+                    runs = select(found, quantity=quantity)
+                    assert [run["seed"] for run in runs] == SEEDS
+                    assert all(len(run["values"]) == layers for run in runs)
+                for quantity in ("loss", "without_upper_half", "without_lower_half"):
+                    runs = select(found, quantity=quantity)
+                    assert [run["seed"] for run in runs] == SEEDS
+                    assert all(0 < run["values"][0] < 20 for run in runs)
+    (known,) = select(rows, quantity="frequency_loss")
+    assert 2 < known["values"][0] < log(256)
+    for quantity in ("seconds_one_by_one", "seconds_together"):
+        (timed,) = select(rows, quantity=quantity)
+        assert len(timed["values"]) == TINY["rounds"]
+
+
+def test_arms_are_what_they_say():
+    def fresh(arm):
+        return residual_growth.fresh(arm, 3, TINY, 0)
+
+    def writers(model):
+        names = dict(model.named_parameters())
+        return [names[n] for n in names if n.endswith("writer.weight")]
+
+    def others(model):
+        return {
+            n.replace(".branch.", ".sublayer."): p
+            for n, p in model.named_parameters()
+            if p.ndim == 2 and not n.endswith("writer.weight")
+        }
+
+    pre = fresh("pre")
+    x = torch.randn(2, 5, TINY["d"], generator=torch.Generator().manual_seed(1))
+    for arm in ARMS:
+        model = fresh(arm)
+        ours, theirs = others(model), others(pre)
+        assert all(torch.equal(ours[name], theirs[name]) for name in theirs)
+        factor = 6**-0.5 if arm == "small_writers" else 1.0
+        for one, other in zip(writers(model), writers(pre), strict=True):
+            assert torch.allclose(one, factor * other)
+        assert isinstance(model.norm, torch.nn.Identity) == (arm == "post")
+    for index, block in enumerate(fresh("scaling").blocks):
+        size = block.norm(x).square().mean().sqrt().item()
+        assert isclose(size, (index // 2 + 1) ** -0.5, rel_tol=1e-3)
+    for arm, size in (("post", 1.0), ("sandwich", None)):
+        y = fresh(arm).blocks[0](x)
+        update = y if size else y - x
+        assert isclose(update.square().mean().sqrt().item(), 1.0, rel_tol=1e-3)
+
+
+def test_a_run_is_a_plain_loop_of_adam():
+    rate, seed, layers = TINY["rates"][1], 3, LEAST
+    models, runs = residual_growth.train_all("scaling", layers, TINY, TINY["rates"])
+    ours = alone(models, runs.index((rate, seed)))
+
+    model = residual_growth.fresh("scaling", layers, TINY, seed)
+    named = dict(model.named_parameters())
+    matrices = [p for p in named.values() if p.ndim == 2]
+    vectors = [p for p in named.values() if p.ndim == 1]
+    assert len(matrices) + len(vectors) == len(named)
+    optimizer = torch.optim.AdamW(
+        [
+            {"params": matrices, "weight_decay": 0.1},
+            {"params": vectors, "weight_decay": 0.0},
+        ],
+        lr=rate,
+        betas=(0.9, 0.95),
+    )
+    factor = warm_up(TINY["steps"], 1)
+    generator = torch.Generator().manual_seed(seed)
+    for step in range(TINY["steps"]):
+        text = sample(corpus()[0], TINY["batch"], TINY["context"], generator)
+        optimizer.zero_grad()
+        loss_of(model, text).backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        for group in optimizer.param_groups:
+            group["lr"] = rate * factor(step)
+        optimizer.step()
+    for name, parameter in ours.named_parameters():
+        other = named[name]
+        if name.endswith("reader.bias") and len(other) == 3 * TINY["d"]:
+            # Softmax ignores the keys' bias: its gradient is rounding alone.
+            parameter, other = (
+                torch.cat([each[: TINY["d"]], each[2 * TINY["d"] :]])
+                for each in (parameter, other)
+            )
+        assert torch.allclose(parameter, other, atol=1e-5), name
+
+
+def test_a_skipped_layer_is_one_whose_branches_give_nothing():
+    """And nothing else is skipped: Pre-Norm with its writers set to zero."""
+    text = residual_growth.held_out(TINY)
+    model = residual_growth.fresh("pre", 4, TINY, 0)
+    found = residual_growth.examine(model, 4, text)
+    assert found["loss"][0] == pytest.approx(loss_of(model, text).item())
+
+    def without(*layers):
+        changed = residual_growth.fresh("pre", 4, TINY, 0)
+        for layer in layers:
+            for block in changed.blocks[2 * layer - 2 : 2 * layer]:
+                torch.nn.init.zeros_(block.sublayer.writer.weight)
+                torch.nn.init.zeros_(block.sublayer.writer.bias)
+        return loss_of(changed, text).item()
+
+    alone_missing = [without(layer) for layer in (1, 2, 3, 4)]
+    assert found["without_layer"] == pytest.approx(alone_missing, rel=1e-5)
+    assert found["without_upper_half"] == pytest.approx([without(3, 4)], rel=1e-5)
+    assert found["without_lower_half"] == pytest.approx([without(1, 2)], rel=1e-5)
+
+
+def test_steps_repeat_exactly():
+    steps = residual_growth.measure("tiny")
+    cells = [repr(step.cell) for step in steps]
+    assert len(set(cells)) == len(cells) == 1 + 2 * 2 * len(ARMS) + 1
+    (step,) = (
+        step
+        for step in steps
+        if step.cell.get("rates") and step.cell["arm"] == "sandwich"
+        if step.cell["layers"] == LEAST
+    )
+    assert step.run() == step.run()
+
+
+def test_facts_and_words(record):
+    check_facts_and_words(residual_growth, record)
+
+
+def test_facts_say_what_the_rows_say(record):
+    """Rows made up so that every number can be told by eye."""
+    bad = TINY["rates"][1]
+
+    def values(row):
+        quantity, count = row["quantity"], len(row["values"])
+        if quantity.startswith("seconds"):
+            return [2.0 if quantity.endswith("one") else 4.0] * count
+        if quantity == "frequency_loss":
+            return [3.0]
+        loss = {"scaling": 1.5, "post": 2.9}.get(row["arm"], 2.0)
+        if row["arm"] == "sandwich":  # better for some seeds, worse for others
+            loss += 0.1 * (row["seed"] - 2)
+        if row["rate"] == bad:
+            loss += 1.0
+            if row["arm"] == "pre" and row["seed"] == 0:
+                return [None] * count
+        if quantity == "loss":
+            return [loss]
+        if quantity == "without_layer":
+            return [loss + 0.6] + [loss + 0.1] * (count - 2) + [loss + 0.2]
+        if quantity == "without_upper_half":
+            return [loss + 1.0]
+        if quantity == "without_lower_half":
+            return [loss + 2.0]
+        if quantity == "cosine":
+            return [0.5] * (count // 2) + [0.9] * (count // 2)
+        return [float(layer) for layer in range(1, count + 1)]
+
+    rows = [{**row, "values": values(row)} for row in record.rows]
+    made = Record(
+        record.experiment, "m", "tiny", record.provenance, record.columns, rows
+    )
+    expected = {
+        "seeds": "5",
+        "least": "2",
+        "most": "4",
+        "rates": "2",
+        "pre_most_rate": "0.001",
+        "pre_most_loss": "2.000",
+        "pre_most_stuck": "0",
+        "pre_most_stuck_all": "5",
+        "post_most_stuck": "5",
+        "scaling_most_stuck_all": "0",
+        "scaling_most_gap": "−0.500",
+        "scaling_most_gap_range": "[−0.500, −0.500]",
+        "sandwich_most_gap": "0.000",
+        "sandwich_most_gap_range": "[−0.200, 0.200]",
+        "pre_depth_gap": "0.000",
+        "pre_most_rms_after": "4.00",
+        "pre_most_cosine_after": "0.900",
+        "pre_most_first_cost": "0.60",
+        "pre_most_deep_cost": "0.150",
+        "pre_most_middle_cost": "0.100",
+        "pre_most_share": "30 %",
+        "pre_most_upper_sum": "0.30",
+        "pre_most_upper_half_cost": "1.00",
+        "pre_most_lower_half_cost": "2.00",
+        "together_gain": "0.50",
+    }
+    facts = residual_growth.facts(made)
+    assert {name: facts[name] for name in expected} == expected
+    assert int(facts["ties"]) == 4  # small_writers and sandwich, at both depths
+    for language in ("zh", "en"):
+        draw(residual_growth, made, language)
+
+
+@pytest.mark.parametrize("lang", ["zh", "en"])
+def test_plot(record, lang):
+    figure = draw(residual_growth, record, lang)
+    stream, removed, tuning = figure.axes
+    assert len(stream.lines) == len(tuning.lines) - 1 == 2 * len(ARMS)
+    assert len(removed.lines) == len(ARMS)
