@@ -349,6 +349,26 @@ def _costs(record, arm, layers, rate) -> list[list[float]]:
     ]
 
 
+def _slope(sizes: list[float]) -> float:
+    """The exponent p of the law size = c * layer ** p, by least squares of logs."""
+    from math import log
+    from statistics import linear_regression
+
+    layers = [log(layer) for layer in range(1, len(sizes) + 1)]
+    return linear_regression(layers, list(map(log, sizes))).slope
+
+
+def _alignment(rms: list[float], update: list[float]) -> list[float]:
+    """Of each layer but the first: the cosine of its update and its input.
+
+    Weighted by size: from the mean squares of input, update and their sum.
+    """
+    return [
+        ((after / before) ** 2 - 1 - share**2) / (2 * share)
+        for before, after, share in zip(rms, rms[1:], update[1:], strict=False)
+    ]
+
+
 def _number(value: float, digits: int) -> str:
     text = f"{value:.{digits}f}".replace("-", "\u2212")
     return text[1:] if float(value) < 0 and not float(f"{value:.{digits}f}") else text
@@ -434,6 +454,16 @@ def facts(record) -> dict[str, str]:
                     [run[-1] / run[0] for run in runs("rms")],
                     2,
                 )
+                note(
+                    f"{name}_exponent_{stage}",
+                    [2 * _slope(run) for run in runs("rms")],
+                    2,
+                )
+                aligned = [
+                    mean(_alignment(*pair)[layers - half - 1 :])
+                    for pair in zip(runs("rms"), runs("update"), strict=True)
+                ]
+                note(f"{name}_alignment_{stage}", aligned, 2)
                 deepest = [mean(run[layers - half :]) for run in runs("cosine")]
                 note(f"{name}_cosine_{stage}", deepest, 3)
                 note(f"{name}_last_{stage}", [run[-1] for run in runs("cosine")], 3)
@@ -465,6 +495,16 @@ def facts(record) -> dict[str, str]:
                     2,
                 )
             note(f"{name}_upper_sum", upper, 2)
+    for which, layers in (("least", depths[0]), ("most", depths[-1])):
+        scaling, writers = (
+            _losses(record, arm, layers, best[arm, layers])
+            for arm in ("scaling", "small_writers")
+        )
+        note(
+            f"scaling_over_writers_{which}",
+            [a - b for a, b in zip(scaling, writers, strict=True)],
+            3,
+        )
     seconds = {
         row["quantity"]: row["values"]
         for row in record.rows
@@ -480,7 +520,7 @@ def facts(record) -> dict[str, str]:
 
 WORDS = {
     "zh": {
-        "title": "残差流的增长，以及训练后去掉一层的代价",
+        "title": "残差流的增长与去掉一层的代价",
         "post": "Post-Norm",
         "pre": "Pre-Norm",
         "scaling": "LayerNorm Scaling",
@@ -520,7 +560,7 @@ WORDS = {
         ),
     },
     "en": {
-        "title": "Growth of the stream, and the price of a layer after training",
+        "title": "How the stream grows, and the price of a layer",
         "post": "Post-Norm",
         "pre": "Pre-Norm",
         "scaling": "LayerNorm Scaling",
@@ -618,7 +658,7 @@ def plot(record, words):
     floor = _frequency_loss(record)
     tuning.axhline(floor, color=look.MUTED, linewidth=1.2, linestyle=look.LINES[2])
     tuning.text(
-        rates[0], floor, words["frequency"], color=look.MUTED, va="bottom", ha="left"
+        rates[0], floor, words["frequency"], color=look.MUTED, va="top", ha="left"
     )
     stream.set_yscale("log")
     look.plain_log(stream.yaxis)

@@ -193,6 +193,8 @@ def test_facts_say_what_the_rows_say(record):
             return [loss + 2.0]
         if quantity == "cosine":
             return [0.5] * (count // 2) + [0.9] * (count // 2)
+        if quantity == "update":  # at a right angle: 1, 2, 3, ... as below
+            return [1.0] + [(2 * n + 1) ** 0.5 / n for n in range(1, count)]
         return [float(layer) for layer in range(1, count + 1)]
 
     rows = [{**row, "values": values(row)} for row in record.rows]
@@ -216,6 +218,9 @@ def test_facts_say_what_the_rows_say(record):
         "sandwich_most_gap_range": "[−0.200, 0.200]",
         "pre_depth_gap": "0.000",
         "pre_most_rms_after": "4.00",
+        "pre_most_exponent_after": "2.00",
+        "pre_most_alignment_after": "0.00",
+        "scaling_over_writers_most": "−0.500",
         "pre_most_cosine_after": "0.900",
         "pre_most_first_cost": "0.60",
         "pre_most_deep_cost": "0.150",
