@@ -1,0 +1,610 @@
+"""How far do attention logits grow in training, and what holds them back?
+
+A small Pre-Norm decoder is trained on bytes of Python's standard library at
+learning rates from modest to absurd, with five kinds of attention: plain;
+QK-Norm (RMSNorm with a gain on each head's queries and keys, before RoPE);
+attention logits soft-capped at Gemma 2's 50; both; and plain attention with
+QK-Clip after every optimizer step, at Kimi K2's threshold of 100. Dehghani et
+al. (2023) and Wortsman et al. (2023) describe the growth and the cure, Zhai et
+al. (2023) the entropy that goes with it.
+
+All kinds start from the same matrices and see the same text. There is no weight
+decay: only the loss holds the matrices back. (Wortsman et al. take 1e-4 of the
+weights a step at most, which is little in so few steps.)
+
+A row holds one quantity of one run: `values` are one for each of the moments,
+on the same held-out text. `largest_logit` is the largest that the causal mask
+lets through, over layers and heads, before any cap; `entropy` and
+`least_entropy` are the attention's entropy over that of uniform attention,
+averaged over tokens, layers and heads, and that of the sharpest head; `bound`
+is what the gains of QK-Norm allow. `clipped` is one number, the share of
+(step, layer, head) in which QK-Clip acted.
+"""
+
+from functools import cache, partial
+
+from scripts.measure.records import Step
+
+METHOD = (
+    "AdamW, betas 0.9 and 0.95, no weight decay, gradients clipped at norm 1, warm-up "
+    "over a tenth of the steps, then linear decay to zero; random pieces of the "
+    "standard library's sources, the last tenth of each module held out; matrices "
+    "drawn with variance 1 / fan-in, embeddings with variance 1; RMSNorm everywhere; "
+    "the same initial matrices, text and seeds for all kinds of attention and all "
+    "learning rates"
+)
+SEEDS = tuple(range(5))
+PARALLEL = True
+ARMS = ("plain", "qk_norm", "soft_cap", "both", "qk_clip")
+CAP = 50.0  # Gemma 2
+TAU = 100.0  # Kimi K2
+RATES = (3e-3, 1e-2, 3e-2, 1e-1, 3e-1, 1.0)
+SIZES = {
+    "tiny": dict(d=16, layers=2, heads=2, time=8, batch=2, steps=4, texts=4, rounds=2),
+    "small": dict(d=32, layers=4, heads=2, time=32, batch=8, steps=300, texts=64),
+    "full": dict(d=128, layers=6, heads=4, time=128, batch=16, steps=1500, texts=64),
+}
+ALL_RATES_AT_ONCE = ("tiny", "full")  # a GPU has room for them
+MOMENTS = (0, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1)
+ROUNDS = 9  # of the two ways to train all seeds
+VOCABULARY = 256
+
+
+@cache
+def classes():
+    """Attention with the cap, and the pages' decoder with its attention logits."""
+    import torch
+    from torch import Tensor
+
+    from snippets.pre_norm_vs_post_norm.decoder import Decoder
+    from snippets.qk_norm.attention import Attention
+    from snippets.soft_capping.attention import capped_attention
+
+    class CappedAttention(Attention):
+        def forward(self, x: Tensor) -> Tensor:
+            q, k = self.queries_keys(x)
+            v = self.split(self.value(x))
+            y = capped_attention(q, k, v, CAP, scale=1.0)
+            return self.output(y.transpose(1, 2).flatten(start_dim=2))
+
+    class WatchedDecoder(Decoder):
+        """With watch, also gives (layers, batch, heads, time, time) logits."""
+
+        def forward(self, tokens: Tensor, watch: bool = False):
+            x, seen = self.embedding(tokens), []
+            for i, block in enumerate(self.blocks):
+                if watch and i % 2 == 0:  # before mask and cap
+                    seen.append(block.sublayer.logits(block.norm(x)))
+                x = block(x)
+            y = self.head(self.norm(x))
+            return (y, torch.stack(seen)) if watch else y
+
+    return CappedAttention, WatchedDecoder
+
+
+def fresh(arm: str, size: dict, seed: int):
+    """A decoder with one of the kinds of attention."""
+    from snippets.pre_norm_vs_post_norm.decoder import initialize
+    from snippets.qk_norm.attention import Attention
+    from snippets.rms_norm.reference import RMSNorm
+
+    capped, decoder = classes()
+    d, heads = size["d"], size["heads"]
+    kind = capped if arm in ("soft_cap", "both") else Attention
+    norm = RMSNorm if arm in ("qk_norm", "both") else None
+    model = decoder(d, size["layers"], heads, VOCABULARY)
+    for block in model.blocks[0::2]:
+        block.sublayer = kind(d, heads, norm=norm)
+    return initialize(model, seed)
+
+
+def largest_logits(model, text):
+    """Of each head in the forward pass that predicts the text: (layers, heads)."""
+    import torch
+
+    from snippets.qk_norm.attention import largest_logit
+
+    _, logits = model(text[:, :-1], watch=True)
+    return torch.stack([largest_logit(layer) for layer in logits])
+
+
+def watched(model, text, capped: bool) -> tuple:
+    """(loss, largest logit, mean entropy, the sharpest head's), all scalars."""
+    import torch
+    from torch.nn import functional as F
+
+    from snippets.qk_norm.attention import largest_logit
+    from snippets.qk_norm.entropy import attention_entropy
+    from snippets.soft_capping.reference import soft_cap
+
+    y, logits = model(text[:, :-1], watch=True)
+    loss = F.cross_entropy(y.flatten(0, 1), text[:, 1:].flatten())
+    largest = torch.stack([largest_logit(layer) for layer in logits]).amax()
+    time = logits.shape[-1]
+    future = torch.ones(time, time, dtype=torch.bool, device=text.device).triu(1)
+    seen = soft_cap(logits, CAP) if capped else logits
+    entropy = attention_entropy(seen.masked_fill(future, -torch.inf))
+    uniform = torch.arange(1, time + 1, device=text.device).log().mean()
+    heads = entropy.mean(dim=(1, 3)) / uniform  # (layers, heads)
+    return loss, largest, heads.mean(), heads.amin()
+
+
+def gain_bound(model, size: dict):
+    """The largest logit that the gains of one model's QK-Norm allow."""
+    import contextlib
+    import io
+
+    import torch
+
+    with contextlib.redirect_stdout(io.StringIO()):  # it prints the page's table
+        from snippets.qk_norm.bound import logit_bound
+
+    bounds = []
+    for i in range(0, 2 * size["layers"], 2):
+        name = f"blocks.{i}.sublayer"
+        gains = [model[f"{name}.{part}_norm.gain"] for part in ("query", "key")]
+        bounds.append(logit_bound(*gains, rotary=True))
+    return torch.stack(bounds).amax()
+
+
+def clip_heads(parameters, largest, tau: float = TAU):
+    """snippets/qk_norm/clip.py on stacked parameters, in place.
+
+    largest is (runs, layers, heads). Returns how many heads were clipped in each
+    run: (runs,).
+    """
+    import torch
+
+    factors = torch.where(largest > tau, tau / largest, torch.ones_like(largest))
+    runs, layers, heads = largest.shape
+    for layer in range(layers):
+        root = factors[:, layer].sqrt()[:, :, None, None]
+        for part in ("query", "key"):
+            weight = parameters[f"blocks.{2 * layer}.sublayer.{part}.weight"]
+            weight.view(runs, heads, -1, weight.shape[-1]).mul_(root)
+    return (largest > tau).sum(dim=(1, 2))
+
+
+def moments(size: dict) -> list[int]:
+    """Numbers of steps after which the runs are looked at."""
+    return sorted({round(share * size["steps"]) for share in MOMENTS})
+
+
+def texts(size: dict):
+    """(training bytes, held-out pieces); the pieces are the same for all."""
+    import torch
+
+    from scripts.measure.corpus import corpus, sample
+
+    training, held_out = corpus()
+    generator = torch.Generator().manual_seed(1000)
+    return training, sample(held_out, size["texts"], size["time"], generator)
+
+
+def train(arm: str, rates: tuple, size: dict, tau: float = TAU) -> tuple:
+    """Train all seeds at some rates: (models, what was seen, heads clipped).
+
+    What was seen is name -> one (runs,) tensor for each moment. Runs are in the
+    order of the rates, then of the seeds.
+    """
+    import torch
+
+    from scripts.measure import together
+    from scripts.measure.corpus import loss_of, sample
+
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    training, held_out = texts(size)
+    models = [fresh(arm, size, seed).to(device) for _ in rates for seed in SEEDS]
+    models = together.Together(models)
+    held_out = held_out.to(device).expand(models.runs, -1, -1)
+    generators = [torch.Generator().manual_seed(seed) for seed in SEEDS]
+    runs = [rate for rate in rates for _ in SEEDS]
+    optimizer = together.AdamW(
+        models.parameters, runs, betas=(0.9, 0.95), weight_decay=0.0
+    )
+    steps, looks = size["steps"], moments(size)
+    factor = together.warm_up(steps, max(1, round(0.1 * steps)))
+    look = partial(watched, capped=arm in ("soft_cap", "both"))
+    seen, clipped = {}, torch.zeros(models.runs, dtype=torch.long, device=device)
+
+    def note(name, values):
+        seen.setdefault(name, []).append(values.double().cpu())
+
+    for step in range(steps + 1):
+        if step in looks:
+            names = ("loss", "largest_logit", "entropy", "least_entropy")
+            for name, values in zip(names, models.losses(look, held_out), strict=True):
+                note(name, values)
+            if arm in ("qk_norm", "both"):
+                bounds = [gain_bound(models.state(i), size) for i in range(models.runs)]
+                note("bound", torch.stack(bounds))
+        if step == steps:
+            break
+        pieces = [sample(training, size["batch"], size["time"], g) for g in generators]
+        text = torch.stack(pieces).to(device).repeat(len(rates), 1, 1)
+        if arm == "qk_clip":
+            largest = models.losses(largest_logits, text)
+        _, gradients = models.gradients(loss_of, text)
+        together.clip(gradients, 1.0)
+        optimizer.step(gradients, factor(step))
+        if arm == "qk_clip":
+            clipped += clip_heads(models.parameters, largest, tau)
+    return models, seen, clipped
+
+
+def row(arm, rate, seed, quantity, values) -> dict:
+    from math import isfinite
+
+    values = [value if isfinite(value) else None for value in values]
+    return {
+        "arm": arm,
+        "rate": rate,
+        "seed": seed,
+        "quantity": quantity,
+        "values": values,
+    }
+
+
+def trained(arm: str, rates: tuple, size: dict) -> list[dict]:
+    """The rows of all seeds of one kind of attention at some rates."""
+    import torch
+
+    _, seen, clipped = train(arm, rates, size)
+    runs = [(rate, seed) for rate in rates for seed in SEEDS]
+    rows = [
+        row(arm, *run, quantity, values)
+        for quantity, looks in seen.items()
+        for run, values in zip(runs, torch.stack(looks, dim=1).tolist(), strict=True)
+    ]
+    if arm == "qk_clip":
+        acted = clipped / (size["steps"] * size["layers"] * size["heads"])
+        for run, share in zip(runs, acted.tolist(), strict=True):
+            rows.append(row(arm, *run, "clipped", [share]))
+    return rows
+
+
+def frequencies(size: dict) -> list[dict]:
+    """The held-out loss of predicting each byte by its frequency in training."""
+    training, held_out = texts(size)
+    counts = training.bincount(minlength=VOCABULARY).double() + 1
+    chances = (counts / counts.sum()).log()
+    loss = -chances[held_out[:, 1:]].mean().item()
+    return [row(None, None, None, "frequency_loss", [loss])]
+
+
+def batching(size: dict) -> list[dict]:
+    """Seconds for one training step of all seeds: a loop of models, and one call."""
+    import torch
+
+    from scripts.measure.batching import race
+    from scripts.measure.corpus import loss_of, sample
+
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    training, _ = texts(size)
+    models = [fresh("qk_norm", size, seed).to(device) for seed in SEEDS]
+    generator = torch.Generator().manual_seed(0)
+    pieces = [sample(training, size["batch"], size["time"], generator) for _ in SEEDS]
+    text = torch.stack(pieces).to(device)
+    seconds = race(models, loss_of, (text,), size.get("rounds", ROUNDS))
+    names = ("seconds_one_by_one", "seconds_together")
+    return [
+        row("qk_norm", None, None, name, values)
+        for name, values in zip(names, seconds, strict=True)
+    ]
+
+
+def measure(size: str) -> list[Step]:
+    """One step trains all seeds of one kind of attention at one or all rates."""
+    setting = SIZES[size]
+    groups = [RATES] if size in ALL_RATES_AT_ONCE else [(rate,) for rate in RATES]
+    cost = setting["steps"] * len(groups[0])
+    return [
+        Step(
+            {"arm": arm, "rates": list(rates)},
+            partial(trained, arm, rates, setting),
+            cost=cost * (1.35 if arm == "qk_clip" else 1.0),
+        )
+        for rates in groups
+        for arm in ARMS
+    ] + [
+        Step({"loss": "byte frequencies"}, partial(frequencies, setting), cost=1.0),
+        Step(
+            {"batching": "all seeds"},
+            partial(batching, setting),
+            timed=True,
+            cost=4.0 * ROUNDS,
+        ),
+    ]
+
+
+# What the page says -------------------------------------------------------
+
+# Rates that facts name by a word.
+NAMED = {"modest": 3e-2, "high": 1e-1, "higher": 3e-1, "highest": 1.0}
+
+
+def _runs(record, quantity: str, arm: str, rate: float) -> list[list]:
+    """The values of each seed, in the order of the seeds; no number is infinity."""
+    from math import inf
+
+    return [
+        [inf if value is None else value for value in row["values"]]
+        for row in record.rows
+        if (row["quantity"], row["arm"], row["rate"]) == (quantity, arm, rate)
+    ]
+
+
+def _last(record, quantity: str, arm: str, rate: float) -> list[float]:
+    return [values[-1] for values in _runs(record, quantity, arm, rate)]
+
+
+def _capped_losses(record, arm: str, rate: float) -> list[float]:
+    """Final losses, none above that at initialization."""
+    return [min(run[-1], run[0]) for run in _runs(record, "loss", arm, rate)]
+
+
+def _sensitivities(record, arm: str) -> list[float]:
+    """Per seed, the mean over the rates of how far the loss is above the best."""
+    found = []
+    for losses in zip(*(_capped_losses(record, arm, r) for r in RATES), strict=True):
+        found.append(sum(losses) / len(losses) - min(losses))
+    return found
+
+
+def _best(record, arm: str) -> float:
+    """The rate with the least median final loss."""
+    from statistics import median
+
+    return min(RATES, key=lambda rate: median(_last(record, "loss", arm, rate)))
+
+
+def _number(value: float, digits: int) -> str:
+    return f"{value:.{digits}f}".replace("-", "\u2212")
+
+
+def _large(value: float) -> str:
+    """Two digits, whole, with commas: 1.8, 85, 1,800."""
+    if value >= 10:
+        rounded = float(f"{value:.2g}")
+        return f"{rounded:,.0f}"
+    return f"{value:.1f}"
+
+
+def _percent(share: float) -> str:
+    value = 100 * share
+    if value >= 10:
+        return f"{value:.0f} %"
+    return f"{value:.1f} %" if value >= 0.1 else "< 0.1 %"
+
+
+def _range(values: list[float], digits: int) -> str:
+    low, high = (_number(pick(values), digits) for pick in (min, max))
+    return f"[{low}, {high}]"
+
+
+def facts(record) -> dict[str, str]:
+    from math import isfinite
+    from statistics import median
+
+    from scripts.measure.batching import batching_facts
+
+    size = SIZES[record.size]
+    by_quantity = {
+        row["quantity"]: row["values"] for row in record.rows if row["rate"] is None
+    }
+    (frequency,) = by_quantity["frequency_loss"]
+    found = {
+        "seeds": str(len(record.provenance["seeds"])),
+        "runs": str(len(record.provenance["seeds"]) * len(RATES)),
+        "d": str(size["d"]),
+        "layers": str(size["layers"]),
+        "heads": str(size["heads"]),
+        "width": str(size["d"] // size["heads"]),
+        "time": str(size["time"]),
+        "batch": str(size["batch"]),
+        "steps": str(size["steps"]),
+        "rates": ", ".join(f"{rate:g}" for rate in RATES),
+        "cap": f"{CAP:g}",
+        "tau": f"{TAU:g}",
+        "frequency_loss": f"{frequency:.2f}",
+    }
+    found |= {f"rate_{word}": f"{rate:g}" for word, rate in NAMED.items()}
+
+    def note(name, values, digits):
+        found[name] = _number(median(values), digits)
+        found[f"{name}_range"] = _range(values, digits)
+
+    def differences(a, b):
+        return [x - y for x, y in zip(a, b, strict=True)]
+
+    best = {arm: _best(record, arm) for arm in ARMS}
+    for arm in ARMS:
+        last = {rate: _last(record, "loss", arm, rate) for rate in RATES}
+        lost = [v for losses in last.values() for v in losses if not v < frequency]
+        found[f"{arm}_diverged"] = str(len(lost))
+        infinite = [v for values in last.values() for v in values if not isfinite(v)]
+        found[f"{arm}_not_finite"] = str(len(infinite))
+        found[f"{arm}_best_rate"] = f"{best[arm]:g}"
+        note(f"{arm}_best_loss", last[best[arm]], 2)
+        sensitivities = _sensitivities(record, arm)
+        note(f"{arm}_sensitivity", sensitivities, 2)
+        for other in ("plain", "qk_norm"):
+            if arm != other:
+                theirs = _last(record, "loss", other, best[other])
+                gaps = differences(last[best[arm]], theirs)
+                note(f"{arm}_best_minus_{other}", gaps, 3)
+                gaps = differences(sensitivities, _sensitivities(record, other))
+                note(f"{arm}_sensitivity_minus_{other}", gaps, 3)
+        for word, rate in NAMED.items():
+            losses = _capped_losses(record, arm, rate)
+            note(f"{arm}_loss_{word}", losses, 2)
+            for other in ("plain", "qk_norm"):
+                if arm != other:
+                    gaps = differences(losses, _capped_losses(record, other, rate))
+                    note(f"{arm}_minus_{other}_{word}", gaps, 2)
+            found[f"{arm}_diverged_{word}"] = str(
+                sum(not value < frequency for value in last[rate])
+            )
+            peaks = [max(run) for run in _runs(record, "largest_logit", arm, rate)]
+            found[f"{arm}_logit_{word}"] = _large(median(peaks))
+            for quantity in ("entropy", "least_entropy"):
+                shares = _last(record, quantity, arm, rate)
+                found[f"{arm}_{quantity}_{word}"] = _percent(median(shares))
+            if arm in ("qk_norm", "both"):
+                bounds = [max(run) for run in _runs(record, "bound", arm, rate)]
+                found[f"{arm}_bound_{word}"] = _large(median(bounds))
+            if arm == "qk_clip":
+                acted = _last(record, "clipped", arm, rate)
+                found[f"qk_clip_clipped_{word}"] = _percent(median(acted))
+    starts = [run[0] for run in _runs(record, "bound", "qk_norm", RATES[0])]
+    found["bound_start"] = _large(median(starts))
+    entropies = [run[0] for run in _runs(record, "entropy", "plain", RATES[0])]
+    found["entropy_start"] = _percent(median(entropies))
+    return found | batching_facts(
+        by_quantity["seconds_one_by_one"],
+        by_quantity["seconds_together"],
+        len(SEEDS),
+        size["steps"],
+    )
+
+
+WORDS = {
+    "zh": {
+        "title": "五种注意力，学习率从适中到过大",
+        "plain": "普通注意力",
+        "qk_norm": "QK-Norm",
+        "soft_cap": "软截断 {cap}",
+        "both": "两者都用",
+        "qk_clip": "QK-Clip {tau}",
+        "by_rate": "训练结束时的留出损失",
+        "largest": "最大的 logit，学习率 {rate_high}",
+        "entropy": "注意力的均匀程度（entropy），学习率 {rate_high}",
+        "rate": "学习率（对数刻度）",
+        "loss": "nat/字节",
+        "logit": "最大 logit（对数刻度）",
+        "share": "占均匀注意力的 %",
+        "step": "训练步数",
+        "frequency": "只按字节频率预测",
+        "band": (
+            "线：{seeds} 个种子的中位数；色带：从最小到最大。logit 取截断之前的值，"
+            "entropy 取各层各头的平均。"
+        ),
+        "caption": (
+            "在标准库源码上训练的字节级小解码器（d = {d}，{layers} 层，{steps} 步）："
+            "各学习率下的最终损失，以及学习率为 {rate_high} 时最大的 logit 和注意力熵"
+            "在训练中的变化。"
+        ),
+        "alt": (
+            "三幅折线图。上图：学习率从 0.003 到 1，五种注意力最终的留出损失；最好的"
+            "中位数，普通注意力 {plain_best_loss}（学习率 {plain_best_rate}），QK-Norm "
+            "{qk_norm_best_loss}，软截断 {soft_cap_best_loss}，两者都用 "
+            "{both_best_loss}，QK-Clip {qk_clip_best_loss}；学习率为 {rate_higher} 时"
+            "依次是 {plain_loss_higher}、{qk_norm_loss_higher}、"
+            "{soft_cap_loss_higher}、{both_loss_higher}、{qk_clip_loss_higher}。"
+            "中图：学习率为 {rate_high} 时最大的 logit 随步数变化，最高依次到 "
+            "{plain_logit_high}、{qk_norm_logit_high}、{soft_cap_logit_high}、"
+            "{both_logit_high}、{qk_clip_logit_high}。下图：同样这些训练的注意力熵，"
+            "结束时依次是均匀注意力的 {plain_entropy_high}、{qk_norm_entropy_high}、"
+            "{soft_cap_entropy_high}、{both_entropy_high}、{qk_clip_entropy_high}。"
+        ),
+    },
+    "en": {
+        "title": "Five kinds of attention, modest to absurd rates",
+        "plain": "plain",
+        "qk_norm": "QK-Norm",
+        "soft_cap": "soft cap {cap}",
+        "both": "both",
+        "qk_clip": "QK-Clip {tau}",
+        "by_rate": "Held-out loss after training",
+        "largest": "Largest logit, learning rate {rate_high}",
+        "entropy": "Attention entropy, learning rate {rate_high}",
+        "rate": "learning rate (logarithmic)",
+        "loss": "nats per byte",
+        "logit": "logit (logarithmic)",
+        "share": "% of uniform",
+        "step": "training step",
+        "frequency": "byte frequencies alone",
+        "band": (
+            "Line: median of {seeds} seeds. Band: least to greatest. Logits are taken "
+            "before the cap; entropies are averaged over layers and heads."
+        ),
+        "caption": (
+            "A small byte-level decoder trained on the standard library's sources "
+            "(d = {d}, {layers} layers, {steps} steps): final loss by learning rate, "
+            "and, at a learning rate of {rate_high}, the largest logit and the "
+            "attention's entropy over training."
+        ),
+        "alt": (
+            "Three line charts. Top: the final held-out loss of five kinds of "
+            "attention at learning rates from 0.003 to 1. The best medians are "
+            "{plain_best_loss} for plain attention (at {plain_best_rate}), "
+            "{qk_norm_best_loss} for QK-Norm, {soft_cap_best_loss} for the soft cap, "
+            "{both_best_loss} for both, {qk_clip_best_loss} for QK-Clip; at "
+            "{rate_higher} they are, in this order, {plain_loss_higher}, "
+            "{qk_norm_loss_higher}, {soft_cap_loss_higher}, {both_loss_higher}, "
+            "{qk_clip_loss_higher}. Middle: the largest logit over the steps at a rate "
+            "of {rate_high}; it reaches {plain_logit_high}, {qk_norm_logit_high}, "
+            "{soft_cap_logit_high}, {both_logit_high}, {qk_clip_logit_high}. Bottom: "
+            "the entropy of the same runs, which ends at {plain_entropy_high}, "
+            "{qk_norm_entropy_high}, {soft_cap_entropy_high}, {both_entropy_high}, "
+            "{qk_clip_entropy_high} of uniform attention's."
+        ),
+    },
+}
+
+
+def plot(record, words):
+    from statistics import median
+
+    from matplotlib.ticker import FixedLocator, NullLocator
+
+    from scripts.measure import look
+
+    steps = moments(SIZES[record.size])
+    figure, (top, middle, bottom) = look.new_figure(words, record, rows=3, height=9.6)
+
+    def draw(axis, series, places, runs):
+        """runs: the values of each place, one for each seed."""
+        drawn = {**look.style(series), "markersize": 4.5}
+        axis.plot(places, list(map(median, runs)), label=words[ARMS[series]], **drawn)
+        low, high = list(map(min, runs)), list(map(max, runs))
+        colour = drawn["color"]
+        axis.fill_between(places, low, high, color=colour, alpha=0.13, linewidth=0)
+
+    for series, arm in enumerate(ARMS):
+        losses = [_capped_losses(record, arm, rate) for rate in RATES]
+        draw(top, series, RATES, losses)
+        for axis, quantity, factor in (
+            (middle, "largest_logit", 1),
+            (bottom, "entropy", 100),
+        ):
+            runs = _runs(record, quantity, arm, NAMED["high"])
+            looks = zip(*runs, strict=True)
+            looks = [[factor * value for value in values] for values in looks]
+            draw(axis, series, steps, looks)
+    for row in record.rows:
+        if row["quantity"] == "frequency_loss":
+            (height,) = row["values"]
+            line = dict(color=look.MUTED, linewidth=1.2, linestyle=look.LINES[1])
+            top.axhline(height, **line)
+            label = dict(color=look.MUTED, va="bottom", ha="left")
+            top.text(RATES[0], height, words["frequency"], **label)
+    top.set_xscale("log")
+    top.xaxis.set_major_locator(FixedLocator(RATES))
+    top.xaxis.set_minor_locator(NullLocator())
+    top.set_xticks(RATES, [f"{rate:g}" for rate in RATES])
+    middle.set_yscale("log")
+    look.plain_log(middle.yaxis)
+    middle.yaxis.set_minor_locator(NullLocator())
+    bottom.set_ylim(0, 100)
+    for axis, title, below, left in (
+        (top, "by_rate", "rate", "loss"),
+        (middle, "largest", "step", "logit"),
+        (bottom, "entropy", "step", "share"),
+    ):
+        axis.set_title(words[title])
+        axis.set_xlabel(words[below])
+        axis.set_ylabel(words[left])
+    look.legend(figure, columns=3)
+    look.footer(figure, record, words, words["band"])
+    return figure
