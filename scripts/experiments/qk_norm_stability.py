@@ -320,7 +320,14 @@ def measure(size: str) -> list[Step]:
 # What the page says -------------------------------------------------------
 
 # Rates that facts name by a word.
-NAMED = {"modest": 3e-2, "high": 1e-1, "higher": 3e-1, "highest": 1.0}
+NAMED = {
+    "lowest": 3e-3,
+    "low": 1e-2,
+    "modest": 3e-2,
+    "high": 1e-1,
+    "higher": 3e-1,
+    "highest": 1.0,
+}
 
 
 def _runs(record, quantity: str, arm: str, rate: float) -> list[list]:
@@ -396,6 +403,7 @@ def facts(record) -> dict[str, str]:
     found = {
         "seeds": str(len(record.provenance["seeds"])),
         "runs": str(len(record.provenance["seeds"]) * len(RATES)),
+        "runs_all": str(len(record.provenance["seeds"]) * len(RATES) * len(ARMS)),
         "d": str(size["d"]),
         "layers": str(size["layers"]),
         "heads": str(size["heads"]),
@@ -456,6 +464,7 @@ def facts(record) -> dict[str, str]:
             if arm == "qk_clip":
                 acted = _last(record, "clipped", arm, rate)
                 found[f"qk_clip_clipped_{word}"] = _percent(median(acted))
+    found["diverged_all"] = str(sum(int(found[f"{arm}_diverged"]) for arm in ARMS))
     starts = [run[0] for run in _runs(record, "bound", "qk_norm", RATES[0])]
     found["bound_start"] = _large(median(starts))
     entropies = [run[0] for run in _runs(record, "entropy", "plain", RATES[0])]
@@ -470,11 +479,11 @@ def facts(record) -> dict[str, str]:
 
 WORDS = {
     "zh": {
-        "title": "五种注意力，学习率从适中到过大",
+        "title": "五种注意力，学习率逐步加大",
         "plain": "普通注意力",
         "qk_norm": "QK-Norm",
         "soft_cap": "软截断 {cap}",
-        "both": "两者都用",
+        "both": "QK-Norm + 软截断",
         "qk_clip": "QK-Clip {tau}",
         "by_rate": "训练结束时的留出损失",
         "largest": "最大的 logit，学习率 {rate_high}",
@@ -497,7 +506,7 @@ WORDS = {
         "alt": (
             "三幅折线图。上图：学习率从 0.003 到 1，五种注意力最终的留出损失；最好的"
             "中位数，普通注意力 {plain_best_loss}（学习率 {plain_best_rate}），QK-Norm "
-            "{qk_norm_best_loss}，软截断 {soft_cap_best_loss}，两者都用 "
+            "{qk_norm_best_loss}，软截断 {soft_cap_best_loss}，QK-Norm 加软截断 "
             "{both_best_loss}，QK-Clip {qk_clip_best_loss}；学习率为 {rate_higher} 时"
             "依次是 {plain_loss_higher}、{qk_norm_loss_higher}、"
             "{soft_cap_loss_higher}、{both_loss_higher}、{qk_clip_loss_higher}。"
@@ -509,11 +518,11 @@ WORDS = {
         ),
     },
     "en": {
-        "title": "Five kinds of attention, modest to absurd rates",
+        "title": "Five kinds of attention, rising learning rates",
         "plain": "plain",
         "qk_norm": "QK-Norm",
         "soft_cap": "soft cap {cap}",
-        "both": "both",
+        "both": "QK-Norm + cap",
         "qk_clip": "QK-Clip {tau}",
         "by_rate": "Held-out loss after training",
         "largest": "Largest logit, learning rate {rate_high}",
@@ -587,8 +596,9 @@ def plot(record, words):
             (height,) = row["values"]
             line = dict(color=look.MUTED, linewidth=1.2, linestyle=look.LINES[1])
             top.axhline(height, **line)
-            label = dict(color=look.MUTED, va="bottom", ha="left")
+            label = dict(color=look.MUTED, va="top", ha="left")
             top.text(RATES[0], height, words["frequency"], **label)
+    top.set_ymargin(0.08)
     top.set_xscale("log")
     top.xaxis.set_major_locator(FixedLocator(RATES))
     top.xaxis.set_minor_locator(NullLocator())

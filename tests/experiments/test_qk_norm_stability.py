@@ -239,6 +239,8 @@ def test_facts_say_what_the_rows_say(record):
     expected = {
         "seeds": "5",
         "runs": "30",
+        "runs_all": "150",
+        "diverged_all": "10",
         "width": "8",
         "rates": "0.003, 0.01, 0.03, 0.1, 0.3, 1",
         "frequency_loss": "3.00",
