@@ -15,10 +15,15 @@ DROPPED = [
     re.compile(r"font-family: [^;\"]*;? ?"),
     re.compile(r' transform="rotate\(-?0 [^)]*\)"'),
 ]
+TAG = re.compile(r"<[^>]+>")  # what is written between two tags stays as it is
 DECIMALS = re.compile(r"-?\d+\.\d{3,}")
 ID = re.compile(r' id="([^"]+)"')
 REFERENCE = re.compile(r'(?:href="#|url\(#)([^")]+)')
 FALLBACK = re.compile(r"var\((--[\w-]+), #[0-9a-f]{6}\)")
+
+
+def _rounded(tag: re.Match) -> str:
+    return DECIMALS.sub(lambda match: f"{float(match[0]):.2f}", tag[0])
 
 
 def slim(svg: str) -> str:
@@ -28,7 +33,7 @@ def slim(svg: str) -> str:
         svg = pattern.sub("", svg)
     used = set(REFERENCE.findall(svg))
     svg = ID.sub(lambda match: match[0] if match[1] in used else "", svg)
-    svg = DECIMALS.sub(lambda match: f"{float(match[0]):.2f}", svg)
+    svg = TAG.sub(_rounded, svg)
     svg = FALLBACK.sub(r"var(\1)", svg)
     return re.sub(r">\s+<", "><", re.sub(r"\s+", " ", svg)).strip()
 

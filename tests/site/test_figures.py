@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from scripts.measure import look, records
-from scripts.site import facts
+from scripts.site import facts, svg
 from scripts.site.source import ROOT
 
 LABELS = dict.fromkeys(("record", "alternative", "rerun", "rerun_how"), "label")
@@ -49,6 +49,12 @@ def test_one_machine_needs_no_grid(own_record):
     facts._recorded.cache_clear()
     shown = facts.Figures("en", LABELS, lambda: "../")["x"]
     assert shown.startswith("<figure")
+
+
+def test_a_page_rounds_coordinates_and_no_words():
+    drawn = '<svg><path d="M 1.23456 -0.0001"/><text x="2.0049">0.0625</text></svg>'
+    seen = svg.slim(drawn)
+    assert seen == '<svg><path d="M 1.23 -0.00"/><text x="2.00">0.0625</text></svg>'
 
 
 def makes(*arguments):
