@@ -16,9 +16,9 @@ WEIGHED = ("document", "stylesheet", "script")
 ONLY_VIOLATIONS = {"resultTypes": ["violations"]}
 # The picture of a formula; screen readers get the MathML beside it.
 FORMULAS = [".katex-html"]
-# Thousands of coloured words, in the same colours everywhere: one page is enough.
-CODE = [".highlight"]
-PAGE_WITH_CODE = "rmsnorm/rms-norm/"
+# Thousands of coloured words and links, the same everywhere: one page is enough.
+ALIKE = [[".highlight"], [".md-header"], [".md-sidebar--primary"], [".md-footer"]]
+PAGE_WITH_ALL = "rmsnorm/rms-norm/"
 
 
 class Watch:
@@ -72,40 +72,47 @@ RAW_FORMULAS = r"""() => {
 }"""
 
 
-def settle(page):
+def settle(page, fonts: bool = True):
     page.wait_for_load_state("networkidle")
-    page.evaluate("() => document.fonts.ready.then(() => true)")
+    if fonts:
+        page.evaluate("() => document.fonts.ready.then(() => true)")
 
 
 # Layout does not depend on the scheme nor contrast on the width: each page is
-# loaded at both widths, and each of them is looked at closely in one scheme.
-SCHEME = {"phone": "light", "desktop": "dark"}
-OTHER = {"light": "dark", "dark": "light"}
+# loaded once, at the width of a phone in one scheme, then shown on a desktop in the
+# other, where only what a scheme can change is asked of axe again.
+VIEWS = {"phone": "light", "desktop": "dark"}
+CONTRAST = {"runOnly": ["color-contrast"]}
 
 
-def visit(path, viewport, site, open_page, browser_checks, measured=None) -> None:
-    """Open one page and fail with all that is wrong on it.
+def visit(path, site, open_page, browser_checks, measured=None) -> None:
+    """Open one page, look at it both ways and fail with all that is wrong on it.
 
     ``measured`` takes the line that says how much the page loads.
     """
-    size, scheme = VIEWPORTS[viewport], SCHEME[viewport]
     # Without scripts the portal stays where it is and can be looked at.
-    page = open_page(color_scheme=scheme, viewport=size, java_script_enabled=path != "")
+    page = open_page(
+        color_scheme=VIEWS["phone"],
+        viewport=VIEWPORTS["phone"],
+        java_script_enabled=path != "",
+    )
     watch = Watch(page, site[1], expect_404=path == "no-such-page/")
     page.goto(site[1] + path)
+    settle(page, fonts=path != "")
+    if measured:
+        measured("measured", f"first load of {path}: {watch.weigh(page.url)}")
+    for view, scheme in VIEWS.items():
+        page.set_viewport_size(VIEWPORTS[view])
+        page.emulate_media(color_scheme=scheme)
+        if path:
+            rules = {} if view == "phone" else CONTRAST
+            look_at(page, VIEWPORTS[view]["width"], watch, rules)
+        browser_checks.add(8 if path else 4)
     page.wait_for_load_state("networkidle")
-    if path:
-        settle(page)
-        if measured:
-            measured("measured", f"first load of {path}: {watch.weigh(page.url)}")
-        look_at(page, size["width"], watch)
-        browser_checks.add(4)
-    page.emulate_media(color_scheme=OTHER[scheme])
-    browser_checks.add(4)  # console, failed requests, off-site requests, CSP
     assert not watch.problems, "\n".join(watch.problems)
 
 
-def look_at(page, width: int, watch: Watch) -> None:
+def look_at(page, width: int, watch: Watch, rules: dict | None = None) -> None:
     """Width, tables, formulas and accessibility of the page as it stands."""
     page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
     if page.evaluate("document.documentElement.scrollWidth") > width:
@@ -114,14 +121,14 @@ def look_at(page, width: int, watch: Watch) -> None:
         watch.problems.append(f"table scrolls sideways: {table!r}")
     for formula in page.evaluate(RAW_FORMULAS):
         watch.problems.append(f"formula not rendered: {formula!r}")
-    watch.problems += axe_violations(page)
+    watch.problems += axe_violations(page, rules)
 
 
-def axe_violations(page) -> list[str]:
-    outside = [FORMULAS] if page.url.endswith(PAGE_WITH_CODE) else [FORMULAS, CODE]
-    found = (
-        Axe().run(page, {"exclude": outside}, ONLY_VIOLATIONS).response["violations"]
-    )
+def axe_violations(page, rules: dict | None = None) -> list[str]:
+    everything = page.url.endswith(PAGE_WITH_ALL)
+    outside = [FORMULAS] if everything else [FORMULAS, *ALIKE]
+    options = ONLY_VIOLATIONS | ({} if everything else rules or {})
+    found = Axe().run(page, {"exclude": outside}, options).response["violations"]
     return [
         f"axe {v['impact']} {v['id']}: {node['target']} {node['html'][:100]}"
         for v in found

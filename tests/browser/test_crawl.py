@@ -7,10 +7,9 @@ from tests.browser.conftest import VIEWPORTS
 from tests.browser.crawl import Watch, look_at, settle, visit
 
 
-@pytest.mark.parametrize("viewport", VIEWPORTS)
 @pytest.mark.parametrize("path", ["", "no-such-page/"], ids=["portal", "404"])
-def test_page(path, viewport, site, open_page, browser_checks):
-    visit(path, viewport, site, open_page, browser_checks)
+def test_page(path, site, open_page, browser_checks):
+    visit(path, site, open_page, browser_checks)
 
 
 ADD = "document.querySelector('article').innerHTML += "
