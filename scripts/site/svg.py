@@ -1,12 +1,13 @@
 """Figures inside a page: the same picture with a third of the bytes.
 
-matplotlib repeats fonts, ids and six decimals on every mark. A page keeps what is
-seen: text takes the page's font, coordinates two decimals, and only the ids that
-something refers to stay.
+matplotlib repeats fonts, styles, ids and six decimals on every mark. A page keeps
+what is seen: text takes the page's font, coordinates two decimals, styles a class,
+and of the ids those stay, in short, that something refers to.
 """
 
 import html
 import re
+import zlib
 
 DROPPED = [
     re.compile(r"<metadata>.*?</metadata>", re.DOTALL),
@@ -20,6 +21,9 @@ DECIMALS = re.compile(r"-?\d+\.\d{3,}")
 ID = re.compile(r' id="([^"]+)"')
 REFERENCE = re.compile(r'(?:href="#|url\(#)([^")]+)')
 FALLBACK = re.compile(r"var\((--[\w-]+), #[0-9a-f]{6}\)")
+STYLE = re.compile(r' style="([^"]*)"')
+GROUP = re.compile(r"<g( [^>]*)?>|</g>")
+OFTEN = 3  # so many times a style must stand there to become a class
 
 
 def _rounded(tag: re.Match) -> str:
@@ -31,11 +35,44 @@ def slim(svg: str) -> str:
     svg = svg[svg.index("<svg") :]
     for pattern in DROPPED:
         svg = pattern.sub("", svg)
-    used = set(REFERENCE.findall(svg))
-    svg = ID.sub(lambda match: match[0] if match[1] in used else "", svg)
-    svg = TAG.sub(_rounded, svg)
-    svg = FALLBACK.sub(r"var(\1)", svg)
-    return re.sub(r">\s+<", "><", re.sub(r"\s+", " ", svg)).strip()
+    own = f"f{zlib.crc32(svg.encode()):x}"  # several pictures share a page
+    svg = TAG.sub(_rounded, _short_ids(svg, own))
+    svg = FALLBACK.sub(r"var(\1)", svg).replace("xlink:href", "href")
+    svg = re.sub(r">\s+<", "><", re.sub(r"\s+", " ", svg)).strip()
+    return _classes(_without_idle_groups(svg), own)
+
+
+def _short_ids(svg: str, own: str) -> str:
+    """Ids that are referred to, as own-0, own-1, ...; the others go."""
+    used = {
+        old: f"{own}-{n}" for n, old in enumerate(dict.fromkeys(REFERENCE.findall(svg)))
+    }
+    svg = ID.sub(lambda m: f' id="{used[m[1]]}"' if m[1] in used else "", svg)
+    return REFERENCE.sub(lambda m: m[0].replace(m[1], used[m[1]]), svg)
+
+
+def _without_idle_groups(svg: str) -> str:
+    """Groups without an attribute hold nothing together."""
+    open_groups: list[bool] = []
+
+    def kept(match: re.Match) -> str:
+        if match[0] != "</g>":
+            open_groups.append(bool(match[1]))
+        stays = open_groups[-1] if match[0] != "</g>" else open_groups.pop()
+        return match[0] if stays else ""
+
+    return GROUP.sub(kept, svg)
+
+
+def _classes(svg: str, own: str) -> str:
+    """Styles that stand there often, once each, as classes of this picture."""
+    every = STYLE.findall(svg)
+    often = [style for style in dict.fromkeys(every) if every.count(style) >= OFTEN]
+    names = {style: f"{own}{n}" for n, style in enumerate(often)}
+    svg = STYLE.sub(lambda m: f' class="{names[m[1]]}"' if m[1] in names else m[0], svg)
+    rules = "".join(f".{name}{{{style}}}" for style, name in names.items())
+    start = svg.index(">") + 1
+    return f"{svg[:start]}<style>{rules}</style>{svg[start:]}" if rules else svg
 
 
 def named(svg: str, label: str) -> str:
