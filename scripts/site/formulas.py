@@ -22,6 +22,13 @@ FORMULA = re.compile(
     re.DOTALL,
 )
 REPEATED = re.compile(r"\\\((.*?)\\\)")
+# In HTML the parser knows what <math> is; the TeX beside it nobody reads.
+WRAPPING = re.compile(
+    r"<annotation .*?</annotation>|</?semantics>"
+    r'| xmlns="http://www.w3.org/1998/Math/MathML"',
+    re.DOTALL,
+)
+FINE = re.compile(r"(\d\.\d\d)\d+(?=em)")  # a hundredth of a letter is enough
 MATHML = re.compile(r"<semantics>(.*?)<annotation ", re.DOTALL)
 
 
@@ -72,6 +79,7 @@ def render(html: str, page) -> str:
             return f"<math data-search-exclude{block}>{MATHML.search(body)[1]}</math>"
         # A display formula may scroll sideways on a phone: let keys reach it.
         focus = ' tabindex="0"' if display else ""
+        body = FINE.sub(r"\1", WRAPPING.sub("", body))
         tag = match["tag"]
         return f'<{tag} class="arithmatex" data-search-exclude{focus}>{body}</{tag}>'
 

@@ -17,17 +17,30 @@ DROPPED = [
     re.compile(r' transform="rotate\(-?0 [^)]*\)"'),
 ]
 TAG = re.compile(r"<[^>]+>")  # what is written between two tags stays as it is
-DECIMALS = re.compile(r"-?\d+\.\d{3,}")
+DECIMALS = re.compile(r"-?\d+\.\d+")
+PATH = re.compile(r' d="([^"]*)"')
+BETWEEN = re.compile(r"\s*([A-Za-z])\s*")  # blanks around the commands of a path
 ID = re.compile(r' id="([^"]+)"')
 REFERENCE = re.compile(r'(?:href="#|url\(#)([^")]+)')
 FALLBACK = re.compile(r"var\((--[\w-]+), #[0-9a-f]{6}\)")
+CLIPPED = re.compile(r' clip-path="(url\([^)]*\))" style="([^"]*)"')
 STYLE = re.compile(r' style="([^"]*)"')
 GROUP = re.compile(r"<g( [^>]*)?>|</g>")
 OFTEN = 3  # so many times a style must stand there to become a class
 
 
+def _number(match: re.Match) -> str:
+    text = f"{float(match[0]):.2f}".rstrip("0").rstrip(".")
+    return "0" if text == "-0" else text
+
+
+def _path(match: re.Match) -> str:
+    commands = BETWEEN.sub(r"\1", match[1]).strip()
+    return f' d="{commands}"'
+
+
 def _rounded(tag: re.Match) -> str:
-    return DECIMALS.sub(lambda match: f"{float(match[0]):.2f}", tag[0])
+    return PATH.sub(_path, DECIMALS.sub(_number, tag[0]))
 
 
 def slim(svg: str) -> str:
@@ -35,11 +48,12 @@ def slim(svg: str) -> str:
     svg = svg[svg.index("<svg") :]
     for pattern in DROPPED:
         svg = pattern.sub("", svg)
-    own = f"f{zlib.crc32(svg.encode()):x}"  # several pictures share a page
+    own = f"f{zlib.crc32(svg.encode()):x}"[:6]  # several pictures share a page
     svg = TAG.sub(_rounded, _short_ids(svg, own))
     svg = FALLBACK.sub(r"var(\1)", svg).replace("xlink:href", "href")
     svg = re.sub(r">\s+<", "><", re.sub(r"\s+", " ", svg)).strip()
-    return _classes(_without_idle_groups(svg), own)
+    svg = CLIPPED.sub(r' style="clip-path: \1; \2"', _without_idle_groups(svg))
+    return _classes(svg, own)
 
 
 def _short_ids(svg: str, own: str) -> str:
