@@ -43,6 +43,10 @@ UNCOLOURED = re.compile(r'<span class="(?:n|p|w)">([^<]*)</span>')
 # What templates leave around ends of lines, a tenth of a page's bytes.
 BLANKS = re.compile(r"(<(pre|script|textarea)\b.*?</\2>)|\s*\n\s*", re.DOTALL)
 
+# Comments, indents and ends of lines of the stylesheet; a blank before a colon counts.
+CSS_COMMENT, CSS_BLANKS = re.compile(r"/\*.*?\*/", re.DOTALL), re.compile(r"\s+")
+CSS_AROUND = re.compile(r" ?([{};,>]) ?|(?<=:) ")
+
 # A link to a page in HTML that Markdown did not read.
 RAW_LINK = re.compile(r'href="(?P<page>[\w/-]+\.md)(?P<anchor>#[\w-]+)?"')
 
@@ -150,3 +154,11 @@ def on_post_build(config, **_):
     if not _dirty:  # it holds all pages, and only some were read
         llms.write(config)
     search.mend_worker(config.site_dir)
+    stylesheet = Path(config.site_dir) / "assets" / "site.css"
+    stylesheet.write_text(lean(stylesheet.read_text("utf-8")), "utf-8")
+
+
+def lean(css: str) -> str:
+    """The stylesheet without what only people read."""
+    css = CSS_BLANKS.sub(" ", CSS_COMMENT.sub("", css))
+    return CSS_AROUND.sub(lambda found: found[1] or "", css).strip()

@@ -1,7 +1,7 @@
 """Figures inside a page: the same picture with a third of the bytes.
 
 matplotlib repeats fonts, styles, ids and six decimals on every mark. A page keeps
-what is seen: text takes the page's font, coordinates two decimals, styles a class,
+what is seen: text takes the page's font, coordinates a tenth, styles a class,
 and of the ids those stay, in short, that something refers to.
 """
 
@@ -30,7 +30,8 @@ OFTEN = 3  # so many times a style must stand there to become a class
 
 
 def _number(match: re.Match) -> str:
-    text = f"{float(match[0]):.2f}".rstrip("0").rstrip(".")
+    value = float(match[0])
+    text = f"{value:.{2 if abs(value) < 10 else 1}f}".rstrip("0").rstrip(".")
     return "0" if text == "-0" else text
 
 
@@ -48,11 +49,11 @@ def slim(svg: str) -> str:
     svg = svg[svg.index("<svg") :]
     for pattern in DROPPED:
         svg = pattern.sub("", svg)
-    own = f"f{zlib.crc32(svg.encode()):x}"[:6]  # several pictures share a page
+    own = f"f{zlib.crc32(svg.encode()):x}"[:4]  # several pictures share a page
     svg = TAG.sub(_rounded, _short_ids(svg, own))
-    svg = FALLBACK.sub(r"var(\1)", svg).replace("xlink:href", "href")
+    svg = FALLBACK.sub(r"var(\1)", svg)
     svg = re.sub(r">\s+<", "><", re.sub(r"\s+", " ", svg)).strip()
-    svg = CLIPPED.sub(r' style="clip-path: \1; \2"', _without_idle_groups(svg))
+    svg = CLIPPED.sub(r' style="clip-path:\1;\2"', _without_idle_groups(svg))
     return _classes(svg, own)
 
 

@@ -52,9 +52,11 @@ def test_one_machine_needs_no_grid(own_record):
 
 
 def test_a_page_rounds_coordinates_and_no_words():
-    drawn = '<svg><path d="M 1.23456 -0.0001 L 2 3.50 "/><text x="2.0049">0.0625</text>'
+    drawn = (
+        '<svg><path d="M 1.23456 -0.0001 L 2 33.56 "/><text x="2.0049">0.0625</text>'
+    )
     seen = svg.slim(drawn)
-    assert seen == '<svg><path d="M1.23 0L2 3.5"/><text x="2">0.0625</text>'
+    assert seen == '<svg><path d="M1.23 0L2 33.6"/><text x="2">0.0625</text>'
 
 
 def test_styles_stand_once_and_ids_are_its_own():
@@ -64,7 +66,7 @@ def test_styles_stand_once_and_ids_are_its_own():
     )
     seen = svg.slim(drawn)
     (own,) = re.findall(r'<path id="(\w+)-0"/>', seen)
-    use = f'<use href="#{own}-0" x="1" class="{own}0"/>'
+    use = f'<use xlink:href="#{own}-0" x="1" class="{own}0"/>'
     style = f"<style>.{own}0{{fill: red}}</style>"
     path = f'<defs><path id="{own}-0"/></defs>'
     assert seen == f"<svg>{style}{path}{use * 3}</svg>"
