@@ -12,7 +12,7 @@ from random import Random
 import pytest
 
 from scripts.measure import provenance, records, runner
-from scripts.measure.records import ROOT, RecordError
+from scripts.measure.records import EXPERIMENTS, ROOT, RecordError
 
 EXPERIMENT = '''
     """How large is a square?"""
@@ -56,8 +56,9 @@ AGAIN = """
 import json, sys
 from pathlib import Path
 from scripts.measure import runner
-cache, folder = map(Path, sys.argv[1:])
-(record,) = runner.measure(["squares"], "tiny", cache=cache, folder=folder).records
+name, *paths = sys.argv[1:]
+cache, folder = map(Path, paths)
+(record,) = runner.measure([name], "tiny", cache=cache, folder=folder).records
 print(json.dumps(record.rows))
 """
 
@@ -118,23 +119,26 @@ def test_the_deadline_begins_no_further_step(places, capsys):
     assert len(runner.measure(["squares"], "small", **places).written) == 1
 
 
-def alive(folder) -> list[str]:
-    """Commands of the processes that run the experiment of this folder."""
+def alive(name: str, folder) -> list[str]:
+    """Commands of the processes that run tiny steps of this experiment."""
     listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True)
-    return [line for line in listed.stdout.splitlines() if str(folder) in line]
+    wanted = f"{name} tiny {folder}"
+    return [line for line in listed.stdout.splitlines() if line.endswith(wanted)]
 
 
-def test_killed_three_times_it_gives_the_same_record(places, tmp_path):
+@pytest.mark.parametrize("name", ["squares", "residual_mean"])
+def test_killed_three_times_it_gives_the_same_record(name, places, tmp_path):
     """SIGKILL at random moments; what was undisturbed has the same rows."""
-    cache, folder = tmp_path / "killed", places["folder"]
-    command = [sys.executable, "-c", AGAIN, str(cache), str(folder)]
+    cache = tmp_path / "killed"
+    folder = places["folder"] if name == "squares" else EXPERIMENTS
+    command = [sys.executable, "-c", AGAIN, name, str(cache), str(folder)]
     settings = {**os.environ, "PYTHONPATH": str(ROOT)}
     random = Random(4)
     for _ in range(3):
         run = subprocess.Popen(command, cwd=ROOT, env=settings)
-        journal = cache / "test-cpu" / "squares.tiny.jsonl"
+        journal = cache / "test-cpu" / f"{name}.tiny.jsonl"
         before = journal.stat().st_size if journal.exists() else 0
-        end = time.monotonic() + 60
+        end = time.monotonic() + 120
         while time.monotonic() < end and run.poll() is None:
             if journal.exists() and journal.stat().st_size > before:
                 break  # at least one step further than the last time
@@ -142,13 +146,14 @@ def test_killed_three_times_it_gives_the_same_record(places, tmp_path):
         time.sleep(random.uniform(0, 0.1))
         run.send_signal(signal.SIGKILL)
         assert run.wait() == -signal.SIGKILL
-    end = time.monotonic() + 20
-    while alive(folder) and time.monotonic() < end:
+    end = time.monotonic() + 60
+    while alive(name, folder) and time.monotonic() < end:
         time.sleep(0.05)
-    assert not alive(folder)  # the workers of a killed run end themselves
+    assert not alive(name, folder)  # the workers of a killed run end themselves
     last = subprocess.run(
         command, cwd=ROOT, env=settings, capture_output=True, text=True, check=True
     )
     assert "going on" in last.stderr
-    undisturbed = runner.measure(["squares"], "tiny", **places).records[0]
+    other = {**places, "folder": folder}
+    undisturbed = runner.measure([name], "tiny", **other).records[0]
     assert last.stdout == f"{json.dumps(undisturbed.rows)}\n"
