@@ -1,0 +1,953 @@
+"""What does BatchNorm do inside a decoder, against LayerNorm in the same one?
+
+A small Pre-Norm decoder is trained on bytes of Python's standard library, with
+the BatchNorm of the page (one mean and variance for each feature, over all
+tokens of the batch) in the place of every norm. All batch sizes see the same
+number of tokens, so small batches take more steps; as a control, BatchNorm with
+the smallest batch is also trained for only as many steps as the second smallest.
+The same held-out text is then scored
+
+- with running statistics, as the model would be used (quantity `loss`; LayerNorm
+  and RMSNorm have no other),
+- with `exact` statistics, those of one large training batch at the final weights,
+- with the statistics of its own batch, as in training (`loss_batch`),
+- and again so (`loss_no_future`), but with every token that follows the predicting
+  one replaced by other held-out text, once for each position.
+
+What `loss_no_future` is above `loss_batch` the model owes to tokens that it could
+not have seen; what `loss` is above `loss_no_future` it owes to the change of
+statistics. `reach`: how far the log-probabilities at earlier positions move when
+the last byte of a sequence changes. `fluctuation`: how far a batch's statistics
+are from the running ones during training, in running standard deviations (mean) or
+relative (variance); `training`: the loss in training, both in equal parts of the
+steps. `shared`: of the variance at the input of a norm, the share
+that the tokens of a sequence have in common (intraclass correlation). Padding: the
+same real tokens, padded further and further (`pad_...`), with the padding pooled
+into the statistics or masked, in models that were trained without padding, with
+it pooled and with it masked.
+
+A row holds one quantity of one run, at one norm (`place`) or of the whole model;
+losses are in nats per byte, an infinite one or NaN is null.
+"""
+
+from functools import cache, partial
+
+from scripts.measure.records import Step
+
+PARALLEL = True  # untimed steps share the cores
+SEEDS = tuple(range(5))
+METHOD = (
+    "AdamW, weight decay 0.1, gradient norms clipped at 1, warm-up, then linear decay "
+    "to zero; random pieces of the standard library's sources, the last tenth of each "
+    "module held out; equal numbers of tokens for all batch sizes; for each batch "
+    "size the same learning rates for every norm, the best by the median held-out "
+    "loss with running statistics; same initial weights and data order for all norms"
+)
+SIZES = {
+    "tiny": dict(
+        d=8, layers=1, heads=1, context=8, batches=(1, 4), reference=4, tokens=64
+    ),
+    "small": dict(
+        d=32,
+        layers=2,
+        heads=2,
+        context=32,
+        batches=(1, 4, 16, 64),
+        reference=16,  # batch size of RMSNorm and of everything padded
+        tokens=2**17,  # of one run, padding included
+    ),
+    "full": dict(
+        d=128,
+        layers=4,
+        heads=4,
+        context=128,
+        batches=(1, 4, 16, 64),
+        reference=16,
+        tokens=3 * 2**19,
+    ),
+}
+HELD_OUT = {"tiny": 8, "small": 256, "full": 256}  # sequences
+LARGE = {"tiny": 8, "small": 512, "full": 512}  # sequences of the exact statistics
+RATES = (1e-3, 4e-3, 1.6e-2, 6.4e-2)  # for every norm and batch size
+WARM_UP = 0.1  # of all steps
+MOMENTUM = 0.1  # of the running statistics, torch's default
+BINS = {"tiny": 2, "small": 16, "full": 16}  # of what is followed over training
+CHUNK = {"tiny": None, "small": 5, "full": None}  # runs evaluated at a time
+PAD = 0  # a byte that no Python source holds
+
+
+# The model ------------------------------------------------------------------
+
+
+@cache
+def classes():
+    """(decoder, BatchNorm) as the page has them, made to be stacked.
+
+    vmap cannot write the running statistics of a stack of models. Training never
+    reads them, so the decoder hands the statistics of its batch out on request,
+    and the running ones are moved outside, by the page's formula.
+    """
+    import torch
+
+    from snippets.batch_norm_vs_layer_norm.norms import BatchNorm
+    from snippets.rms_norm.small_decoder import SmallDecoder
+
+    class StackedBatchNorm(BatchNorm):
+        heard = None  # where the statistics go
+        counted = None  # (batch, time), 1 at tokens that count, 0 at padding
+
+        def statistics(self, tokens):
+            if self.counted is None or not self.training:
+                return super().statistics(tokens)
+            # MaskedBatchNorm's x[mask] has no fixed shape; this is its equal.
+            weights = self.counted.flatten()[:, None].to(tokens.dtype)
+            n = weights.sum()
+            mean = (weights * tokens).sum(0) / n
+            var = (weights * (tokens - mean).square()).sum(0) / n
+            self.track(mean, var * n / (n - 1))
+            return mean, var
+
+        def track(self, mean, unbiased_var):
+            if self.heard is not None:
+                self.heard.append(torch.stack((mean, unbiased_var)))
+
+    class Decoder(SmallDecoder):
+        def forward(self, tokens, counted=None, statistics=False):
+            """Logits, or the statistics of every norm: (norms, 2, d)."""
+            norms = [m for m in self.modules() if isinstance(m, StackedBatchNorm)]
+            heard = [] if statistics else None
+            for norm in norms:
+                norm.heard, norm.counted = heard, counted
+            logits = super().forward(tokens)
+            for norm in norms:
+                norm.heard = norm.counted = None
+            return torch.stack(heard) if statistics else logits
+
+    return Decoder, StackedBatchNorm
+
+
+def fresh(norm: str, setting: dict, seed: int):
+    """A model at initialization; its weights do not depend on the norm."""
+    import torch
+
+    from snippets.batch_norm_vs_layer_norm.norms import LayerNorm
+    from snippets.rms_norm.reference import RMSNorm
+
+    decoder, batch_norm = classes()
+    kinds = {"LayerNorm": LayerNorm, "RMSNorm": RMSNorm, "BatchNorm": batch_norm}
+    torch.manual_seed(seed)
+    sizes = (setting[name] for name in ("d", "layers", "heads", "context"))
+    return decoder(*sizes, norm=kinds[norm])
+
+
+def running(models):
+    """The running statistics of all runs: (runs, norms, 2, d)."""
+    import torch
+
+    found = [
+        torch.stack((mean, models.buffers[name.replace("_mean", "_var")]), dim=1)
+        for name, mean in models.buffers.items()
+        if name.endswith("running_mean")
+    ]
+    return torch.stack(found, dim=1)
+
+
+def move(models, statistics, momentum: float) -> None:
+    """Move the running statistics of all runs towards those of a batch."""
+    names = [name for name in models.buffers if name.endswith("running_mean")]
+    for place, mean in enumerate(names):
+        for index, name in enumerate((mean, mean.replace("_mean", "_var"))):
+            old = models.buffers[name]
+            old += momentum * (statistics[:, place, index] - old)
+
+
+# Training -------------------------------------------------------------------
+
+
+def masked_loss(model, text, counted, masked):
+    """Mean over the tokens that count; the others are read as padding."""
+    from torch.nn import functional as F
+
+    inputs = text[:, :-1] * counted + PAD * ~counted
+    logits = model(inputs, counted if masked else None)
+    each = F.cross_entropy(
+        logits.flatten(0, 1), text[:, 1:].flatten(), reduction="none"
+    )
+    return (each * counted.flatten()).sum() / counted.sum()
+
+
+def statistics_of(model, text, counted=None, masked=False):
+    """Statistics of every norm on the batch, (norms, 2, d)."""
+    inputs = text[:, :-1]
+    if counted is not None:
+        inputs = inputs * counted + PAD * ~counted
+    return model(inputs, counted if masked else None, statistics=True)
+
+
+def batches(setting: dict, padding: str, batch: int):
+    """data(step) for all runs, learning rate by learning rate, seed by seed."""
+    import torch
+
+    from scripts.measure.corpus import corpus, sample
+
+    training, _ = corpus()
+    context = setting["context"]
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    generators = [torch.Generator().manual_seed(seed) for seed in SEEDS]
+    rates = len(RATES)
+
+    def data(step):
+        found = [[sample(training, batch, context, g) for g in generators]]
+        if padding != "none":
+            places = torch.arange(context)
+            low, high = context // 4, context + 1
+            found.append(
+                [
+                    places < torch.randint(low, high, (batch, 1), generator=g)
+                    for g in generators
+                ]
+            )
+        return [torch.stack(each).repeat(rates, 1, 1).to(device) for each in found]
+
+    return data
+
+
+def steps_of(setting: dict, batch: int) -> int:
+    """Training steps: every batch size sees the same number of tokens."""
+    return setting["tokens"] // (batch * setting["context"])
+
+
+def train_all(size: str, norm: str, padding: str, batch: int, steps: int):
+    """All learning rates and seeds: (models, training losses, fluctuations).
+
+    The losses are (bins, runs), the fluctuations (bins, runs, norms, 2) or None.
+    """
+    import torch
+
+    from scripts.measure.corpus import loss_of
+    from scripts.measure.together import Together, train, warm_up
+
+    setting, masked = SIZES[size], padding == "masked"
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    rates = [rate for rate in RATES for _ in SEEDS]
+    plain = [fresh(norm, setting, s).to(device) for _ in RATES for s in SEEDS]
+    models = Together(plain)
+    draw, latest = batches(setting, padding, batch), []
+    history, bins = [], [step * BINS[size] // steps for step in range(steps)]
+
+    def data(step):
+        latest[:] = draw(step)
+        return latest
+
+    def track(step, gradients):
+        """What the page's BatchNorm does in the forward pass of this step."""
+        hear = partial(statistics_of, masked=masked)
+        new, old = models.losses(hear, *latest), running(models)
+        mean, var = (new - old).unbind(2)  # each (runs, norms, d)
+        scaled = torch.stack((mean / old[:, :, 1].sqrt(), var / old[:, :, 1]), dim=2)
+        history.append(scaled.square().mean(dim=3).sqrt())
+        move(models, new, MOMENTUM)
+
+    def binned(each):
+        places = torch.tensor(bins, device=device)
+        return torch.stack([each[places == i].mean(0) for i in range(BINS[size])])
+
+    losses = train(
+        models,
+        loss_of if padding == "none" else partial(masked_loss, masked=masked),
+        data,
+        steps,
+        rates,
+        schedule=warm_up(steps, max(1, round(WARM_UP * steps))),
+        most=1.0,
+        seen=track if norm == "BatchNorm" else None,
+        weight_decay=0.1,
+    )
+    return models, binned(losses), binned(torch.stack(history)) if history else None
+
+
+# Scores ---------------------------------------------------------------------
+
+
+def held_out(size: str, batch: int, seed: int = 0):
+    """The same held-out text for all, in batches: (batches, batch, context + 1)."""
+    import torch
+
+    from scripts.measure.corpus import corpus, sample
+
+    fixed = torch.Generator().manual_seed(seed)
+    text = sample(corpus()[1], HELD_OUT[size], SIZES[size]["context"], fixed)
+    text = text.unflatten(0, (-1, batch))
+    return text.cuda() if torch.cuda.is_available() else text
+
+
+def nats(model, inputs, targets, counted=None):
+    """Of every token, (batches, batch, time); each batch has its own statistics."""
+    import torch
+    from torch.nn import functional as F
+
+    if counted is None:
+        logits = torch.func.vmap(model)(inputs)
+    else:
+        logits = torch.func.vmap(model)(inputs, counted)
+    return F.cross_entropy(logits.movedim(-1, 1), targets, reduction="none")
+
+
+def loss_on(texts):
+    return lambda model: nats(model, texts[..., :-1], texts[..., 1:]).mean()
+
+
+def loss_without_future(texts, others):
+    """Each position scored after all tokens behind it became those of others."""
+    import torch
+
+    def loss(model):
+        context, total = texts.shape[-1] - 1, 0.0
+        for t in range(context):
+            inputs = torch.cat((texts[..., : t + 1], others[..., t + 1 : -1]), dim=-1)
+            logits = torch.func.vmap(model)(inputs)[..., t, :]
+            target = texts[..., t + 1, None]
+            total = total - logits.log_softmax(-1).gather(-1, target).mean()
+        return total / context
+
+    return loss
+
+
+def reach_on(texts):
+    """How far (RMS, nats) a batch's first sequence moves before its last byte."""
+
+    def reach(model):
+        inputs, targets = texts[..., :-1], texts[..., 1:]
+        changed = inputs.clone()
+        changed[:, 0, -1] = (changed[:, 0, -1] + 1) % 256
+        moved = nats(model, changed, targets) - nats(model, inputs, targets)
+        return moved[:, 0, :-1].square().mean().sqrt()
+
+    return reach
+
+
+def shared_share(x):
+    """Intraclass correlation of the tokens of a sequence; x is (sequences, time, d).
+
+    One-way analysis of variance, feature by feature, then the mean over features.
+    """
+    time = x.shape[1]
+    between = time * x.mean(dim=1).var(dim=0)
+    within = x.var(dim=1).mean(dim=0)
+    share = (between - within) / (between + (time - 1) * within).clamp(min=1e-30)
+    return share.mean()
+
+
+def shared_at_norms(model, texts) -> list[float]:
+    """`shared_share` at the input of every norm, in eval mode."""
+    import torch
+
+    found = []
+    norms = [branch.norm for branch in model.branches] + [model.norm]
+    hooks = [
+        norm.register_forward_pre_hook(
+            lambda module, inputs: found.append(shared_share(inputs[0]).item())
+        )
+        for norm in norms
+    ]
+    with torch.no_grad():
+        model.eval()(texts.flatten(0, 1)[:, :-1])
+    for hook in hooks:
+        hook.remove()
+    return found
+
+
+def padded(texts, real: int, length: int):
+    """(inputs, targets, counted): `real` tokens, then padding up to `length`."""
+    import torch
+
+    counted = (torch.arange(length, device=texts.device) < real).expand(
+        *texts.shape[:-1], length
+    )
+    return texts[..., :length] * counted, texts[..., 1 : length + 1], counted
+
+
+def pad_scores(texts):
+    """What padding does to the statistics and the scores of the same real tokens.
+
+    For statistics of all tokens and of the real ones: (losses, moves), one each for
+    1, 2 and 4 times the real length; last the shift of the means at every norm.
+    """
+    import torch
+
+    def scores(model):
+        real, found = (texts.shape[-1] - 1) // 4, []
+        for masked in (False, True):
+            each = []
+            for length in (real, 2 * real, 4 * real):
+                inputs, targets, counted = padded(texts, real, length)
+                mask = counted if masked else None
+                each.append(nats(model, inputs, targets, mask)[..., :real])
+            losses = torch.stack([one.mean() for one in each])
+            moves = [(one - each[0]).square().mean().sqrt() for one in each]
+            found += [losses, torch.stack(moves)]
+        hear = torch.func.vmap(partial(model, statistics=True))
+        pooled, kept = hear(inputs), hear(inputs, counted)
+        shift = (pooled - kept)[:, :, 0] / kept[:, :, 1].sqrt()
+        return *found, shift.square().mean(dim=(0, 2)).sqrt()
+
+    return scores
+
+
+def chosen(models, runs):
+    """Some of the runs as a stack of their own."""
+    from scripts.measure.together import Together, alone
+
+    return Together([alone(models, run) for run in runs])
+
+
+def used(models):
+    """The same runs in eval mode."""
+    from scripts.measure.together import Together, alone
+
+    return Together([alone(models, run).eval() for run in range(models.runs)])
+
+
+def best_rate(rates, losses) -> float:
+    """The rate with the least median loss; what is not finite counts as infinite."""
+    from math import inf, isfinite
+    from statistics import median
+
+    found = {}
+    for rate, loss in zip(rates, losses, strict=True):
+        found.setdefault(rate, []).append(loss if isfinite(loss) else inf)
+    return min(found, key=lambda rate: median(found[rate]))
+
+
+def run(size: str, norm: str, padding: str, batch: int, steps: int) -> list[dict]:
+    """Train all runs of a norm at a batch size; score all, the best rate closely."""
+    import copy
+    from math import isfinite
+
+    import torch
+
+    from scripts.measure.corpus import corpus, sample
+    from scripts.measure.together import alone
+
+    models, history, fluctuations = train_all(size, norm, padding, batch, steps)
+    rates = [rate for rate in RATES for _ in SEEDS]
+    texts, chunk = held_out(size, batch), CHUNK[size]
+    rows = []
+
+    def note(index, quantity, values, place=None):
+        found = torch.as_tensor(values).flatten().tolist()
+        rows.append(
+            {
+                "norm": norm,
+                "padding": padding,
+                "batch": batch,
+                "steps": steps,
+                "rate": rates[index],
+                "seed": SEEDS[index % len(SEEDS)],
+                "quantity": quantity,
+                "place": place,
+                "values": [value if isfinite(value) else None for value in found],
+            }
+        )
+
+    def note_all(quantity, runs, found):
+        for index, value in zip(runs, found, strict=True):
+            note(index, quantity, value)
+
+    everyone = range(models.runs)
+    honest = used(models).losses(loss_on(texts), chunk=chunk)
+    note_all("loss", everyone, honest)
+    best = {best_rate(rates, honest.tolist())}
+    if norm == "BatchNorm":
+        as_trained = models.losses(loss_on(texts), chunk=chunk)
+        note_all("loss_batch", everyone, as_trained)
+        best.add(best_rate(rates, as_trained.tolist()))  # as it looks in training
+    winners = [index for index in everyone if rates[index] in best]
+    for index in winners:
+        note(index, "training", history[:, index])
+        for place, share in enumerate(shared_at_norms(alone(models, index), texts)):
+            note(index, "shared", share, place)
+    if norm != "BatchNorm":
+        return rows
+
+    exact = copy.deepcopy(models)
+    large = sample(
+        corpus()[0], LARGE[size], texts.shape[-1] - 1, torch.Generator().manual_seed(1)
+    ).to(texts.device)
+    hear = lambda model: statistics_of(model, large)  # noqa: E731
+    move(exact, models.losses(hear, chunk=chunk), 1.0)
+    note_all("loss_exact", everyone, used(exact).losses(loss_on(texts), chunk=chunk))
+
+    stack = chosen(models, winners)
+    for index in winners:
+        for place, (mean, var) in enumerate(fluctuations[:, index].permute(1, 2, 0)):
+            note(index, "fluctuation_mean", mean, place)
+            note(index, "fluctuation_variance", var, place)
+    if padding == "none":
+        cut = loss_without_future(texts, held_out(size, batch, seed=1))
+        note_all("loss_no_future", winners, stack.losses(cut))
+        note_all("reach", winners, stack.losses(reach_on(texts)))
+    if batch == SIZES[size]["reference"]:
+        names = ("loss_pooled", "move_pooled", "loss_masked", "move_masked", "shift")
+        for name, found in zip(names, stack.losses(pad_scores(texts)), strict=True):
+            note_all(f"pad_{name}", winners, found)
+    return rows
+
+
+def batching(size: str) -> list[dict]:
+    """Seconds for one training step of all runs of BatchNorm: a loop, and one call."""
+    import torch
+
+    from scripts.measure.batching import race
+    from scripts.measure.corpus import loss_of
+
+    setting = SIZES[size]
+    batch = setting["reference"]
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    seeds = [seed for _ in RATES for seed in SEEDS]
+    models = [fresh("BatchNorm", setting, seed).to(device) for seed in seeds]
+    rounds = {"rounds": 2} if size == "tiny" else {}
+    seconds = race(models, loss_of, batches(setting, "none", batch)(0), **rounds)
+    return [
+        {
+            "norm": "BatchNorm",
+            "padding": "none",
+            "batch": batch,
+            "steps": None,
+            "rate": None,
+            "seed": None,
+            "quantity": quantity,
+            "place": None,
+            "values": values,
+        }
+        for quantity, values in zip(
+            ("seconds_one_by_one", "seconds_together"), seconds, strict=True
+        )
+    ]
+
+
+def measure(size: str) -> list[Step]:
+    """One step trains all learning rates and seeds of a norm at a batch size."""
+    setting = SIZES[size]
+    reference = setting["reference"]
+    first, second = setting["batches"][:2]
+    cells = [
+        (norm, "none", batch)
+        for batch in setting["batches"]
+        for norm in ("BatchNorm", "LayerNorm")
+    ]
+    cells.append(("RMSNorm", "none", reference))
+    cells += [("BatchNorm", padding, reference) for padding in ("pooled", "masked")]
+    cells = [(*cell, steps_of(setting, cell[2])) for cell in cells]
+    cells.append(("BatchNorm", "none", first, steps_of(setting, second)))
+    names = ("norm", "padding", "batch", "steps")
+    return [
+        Step(
+            dict(zip(names, cell, strict=True)),
+            partial(run, size, *cell),
+            # Small batches are slow for their size, and so is tracking.
+            cost=cell[3] * (2 + cell[2]) * (1.4 if cell[0] == "BatchNorm" else 1),
+        )
+        for cell in cells
+    ] + [
+        Step(
+            {"batching": "all runs"},
+            partial(batching, size),
+            timed=True,
+            cost=20 * (2 + reference),
+        )
+    ]
+
+
+# What the page says -------------------------------------------------------
+
+NORMS = ("LayerNorm", "RMSNorm", "BatchNorm")
+SCORES = {"loss": "running", "loss_exact": "exact", "loss_batch": "own"}
+CUT = {"loss_no_future": "cut"}
+
+
+def _rows(
+    record, quantity, norm="BatchNorm", padding="none", short=False, **wanted
+) -> list[dict]:
+    """Rows of one kind; `short` is the control with fewer steps."""
+    wanted |= {"quantity": quantity, "norm": norm, "padding": padding}
+    setting = SIZES[record.size]
+    return [
+        row
+        for row in record.rows
+        if all(row[name] == value for name, value in wanted.items())
+        and (row["steps"] not in (None, steps_of(setting, row["batch"]))) == short
+    ]
+
+
+def _first(rows) -> list[float]:
+    """The only value of each row; infinite where there is none."""
+    from math import inf
+
+    return [inf if row["values"][0] is None else row["values"][0] for row in rows]
+
+
+def _best(record, norm, batch, padding="none", quantity="loss", short=False) -> float:
+    """The learning rate with the least median of a score."""
+    rows = _rows(record, quantity, norm, padding, short, batch=batch)
+    return best_rate([row["rate"] for row in rows], _first(rows))
+
+
+def _scores(
+    record, quantity, norm, batch, padding="none", chosen_by="loss", short=False
+) -> list[float]:
+    """A score of all seeds at the learning rate that another score chose."""
+    rate = _best(record, norm, batch, padding, chosen_by, short)
+    return _first(_rows(record, quantity, norm, padding, short, batch=batch, rate=rate))
+
+
+def _fluctuation(record, batch, place=None, quantity="fluctuation_mean") -> list[list]:
+    """Over training, for each seed: at one norm, or the mean over all norms."""
+    from statistics import fmean
+
+    rate = _best(record, "BatchNorm", batch)
+    rows = _rows(record, quantity, batch=batch, rate=rate)
+    places = {row["place"] for row in rows} if place is None else {place}
+    return [
+        [
+            fmean(values)
+            for values in zip(
+                *(
+                    row["values"]
+                    for row in rows
+                    if row["seed"] == seed and row["place"] in places
+                ),
+                strict=True,
+            )
+        ]
+        for seed in sorted({row["seed"] for row in rows})
+    ]
+
+
+def _batches(record) -> list[int]:
+    return sorted({row["batch"] for row in record.rows})
+
+
+def _number(value: float, digits: int = 2) -> str:
+    from math import isfinite
+
+    if not isfinite(value):
+        return "∞"
+    if abs(value) >= 100:
+        return f"{value:.0f}"
+    return f"{value:.{digits}f}".replace("-", "\u2212")
+
+
+def _range(values, digits: int = 2) -> str:
+    return f"[{_number(min(values), digits)}, {_number(max(values), digits)}]"
+
+
+def _apart(over, under) -> list[float]:
+    return [a - b for a, b in zip(over, under, strict=True)]
+
+
+def facts(record) -> dict[str, str]:
+    from math import log
+    from statistics import fmean, median
+
+    from scripts.measure.batching import batching_facts
+
+    setting = SIZES[record.size]
+    batches, reference = _batches(record), setting["reference"]
+    found = {
+        "seeds": str(len(record.provenance["seeds"])),
+        "d": str(setting["d"]),
+        "layers": str(setting["layers"]),
+        "context": str(setting["context"]),
+        "tokens": f"{setting['tokens']:,}".replace(",", "\u202f"),
+        "rates": ", ".join(f"{rate:g}" for rate in RATES),
+        "rate_least": f"{min(RATES):g}",
+        "rate_most": f"{max(RATES):g}",
+        "least": str(batches[0]),
+        "most": str(batches[-1]),
+        "reference": str(reference),
+        "held_out": str(HELD_OUT[record.size]),
+        "large": str(LARGE[record.size]),
+        "uniform": _number(log(256)),
+    }
+
+    def note(name, values, digits=2):
+        found[name] = _number(median(values), digits)
+        found[f"{name}_range"] = _range(values, digits)
+
+    names = {str(batch): batch for batch in batches}
+    names |= {"least": batches[0], "most": batches[-1], "reference": reference}
+    for name, batch in names.items():
+        found[f"steps_{name}"] = str(steps_of(setting, batch))
+        layer = _scores(record, "loss", "LayerNorm", batch)
+        note(f"layer_norm_{name}", layer, 3)
+        found[f"layer_norm_rate_{name}"] = f"{_best(record, 'LayerNorm', batch):g}"
+        # Twice: at the rate that is best when used, and in training.
+        for prefix, by in (("", "loss"), ("trusting_", "loss_batch")):
+            rate = _best(record, "BatchNorm", batch, quantity=by)
+            found[f"{prefix}rate_{name}"] = f"{rate:g}"
+            scores = {
+                short: _scores(record, quantity, "BatchNorm", batch, chosen_by=by)
+                for quantity, short in (SCORES | CUT).items()
+            }
+            for short, values in scores.items():
+                note(f"{prefix}{short}_{name}", values, 3)
+            note(f"{prefix}leak_{name}", _apart(scores["cut"], scores["own"]), 3)
+            change = _apart(scores["running"], scores["cut"])
+            note(f"{prefix}mismatch_{name}", change, 3)
+            note(f"{prefix}lag_{name}", _apart(scores["running"], scores["exact"]), 3)
+            note(f"{prefix}behind_{name}", _apart(scores["running"], layer), 3)
+            ahead = _apart(layer, scores["own"])
+            note(f"{prefix}seems_ahead_{name}", ahead, 3)
+            reach = _scores(record, "reach", "BatchNorm", batch, chosen_by=by)
+            note(f"{prefix}reach_{name}", reach, 4)
+        last = [values[-1] for values in _fluctuation(record, batch)]
+        note(f"fluctuation_{name}", last)
+        last = [
+            values[-1]
+            for values in _fluctuation(record, batch, None, "fluctuation_variance")
+        ]
+        note(f"fluctuation_variance_{name}", last)
+        expected = (batch * setting["context"]) ** -0.5
+        found[f"independent_{name}"] = _number(expected)
+    # The smallest batch with the second smallest's number of steps.
+    found["second"] = str(batches[1])
+    for prefix, by in (("short_", "loss"), ("short_trusting_", "loss_batch")):
+        cut, own, running = (
+            _scores(record, q, "BatchNorm", batches[0], chosen_by=by, short=True)
+            for q in ("loss_no_future", "loss_batch", "loss")
+        )
+        note(f"{prefix}leak", _apart(cut, own), 3)
+        note(f"{prefix}own", own, 3)
+        note(f"{prefix}running", running, 3)
+    for norm in ("BatchNorm", "LayerNorm"):
+        runs = [
+            row
+            for padding in ("none", "pooled", "masked")
+            for row in _rows(record, "loss", norm, padding)
+        ]
+        bad = sum(value > log(256) for value in _first(runs))
+        short = norm.lower().replace("norm", "_norm")
+        found[f"{short}_runs"] = str(len(runs))
+        found[f"{short}_diverged"] = str(bad)
+    rms = _scores(record, "loss", "RMSNorm", reference)
+    layer = _scores(record, "loss", "LayerNorm", reference)
+    note("rms_norm_reference", rms, 3)
+    note("rms_norm_behind", _apart(rms, layer), 3)
+
+    rate = _best(record, "LayerNorm", reference)
+    rows = _rows(record, "shared", "LayerNorm", batch=reference, rate=rate)
+    shares = [
+        median(_first([row for row in rows if row["place"] == place]))
+        for place in sorted({row["place"] for row in rows})
+    ]
+    found["shared_first"] = f"{100 * shares[0]:.0f} %"
+    found["shared_least"] = f"{100 * min(shares[1:]):.0f} %"
+    found["shared_most"] = f"{100 * max(shares[1:]):.0f} %"
+
+    for padding in ("none", "pooled", "masked"):
+        rate = _best(record, "BatchNorm", reference, padding)
+        wanted = dict(padding=padding, batch=reference, rate=rate)
+        note(
+            f"padded_{padding}",
+            _scores(record, "loss", "BatchNorm", reference, padding),
+            3,
+        )
+        for quantity in ("loss_pooled", "move_pooled", "move_masked"):
+            rows = _rows(record, f"pad_{quantity}", **wanted)
+            for place, share in enumerate((0, 50, 75)):
+                values = [row["values"][place] for row in rows]
+                note(f"{padding}_{quantity}_{share}", values, 3)
+        rows = _rows(record, "pad_shift", **wanted)
+        note(f"{padding}_shift_first", [row["values"][0] for row in rows])
+        note(f"{padding}_shift_rest", [fmean(row["values"][1:]) for row in rows])
+    apart = _apart(
+        _scores(record, "loss", "BatchNorm", reference, "pooled"),
+        _scores(record, "loss", "BatchNorm", reference, "masked"),
+    )
+    note("pooled_behind_masked", apart, 3)
+
+    (one_by_one,) = _rows(record, "seconds_one_by_one")
+    (together,) = _rows(record, "seconds_together")
+    runs, steps = len(SEEDS) * len(RATES), steps_of(setting, reference)
+    found["runs"] = str(runs)
+    found |= batching_facts(one_by_one["values"], together["values"], runs, steps)
+    return found
+
+
+WORDS = {
+    "zh": {
+        "title": "解码器里的 BatchNorm：训练时的损失与使用时的损失",
+        "honest": "学习率按使用时的损失选",
+        "trusting": "学习率按训练模式的损失选",
+        "fluctuation": "批次均值离滑动均值多远",
+        "padding": "同样的真实 token，填充越来越多",
+        "layer_norm": "LayerNorm",
+        "rms_norm": "RMSNorm",
+        "running": "BN，滑动统计量（使用时）",
+        "exact": "BN，大批次的统计量",
+        "own": "BN，自己批次的统计量",
+        "cut": "BN，同上，未来换成别的",
+        "batch": "批大小（序列数，对数刻度）",
+        "loss": "损失（nat/字节）",
+        "steps": "训练进度（%）",
+        "away": "标准差的倍数",
+        "batch_of": "批大小",
+        "independent": "token 独立时",
+        "length": "填充在批次中的份额（%）",
+        "none": "训练时没有填充",
+        "pooled": "训练时填充计入统计量",
+        "masked": "训练时填充被屏蔽",
+        "band": (
+            "线：{seeds} 个种子的中位数；色带：从最小到最大。第三幅：各归一化层的平均；"
+            "灰色点线：1/√N。第四幅：填充计入统计量，批大小 {reference}。"
+        ),
+        "caption": (
+            "在标准库源码上训练的字节级小解码器"
+            "（d = {d}，{layers} 层，长度 {context}），"
+            "每次训练 {tokens} 个 token：同一段留出文本，用不同的统计量打分。"
+        ),
+        "alt": (
+            "四幅折线图。前两幅的横轴是批大小，纵轴是留出文本上的损失。"
+            "批大小为 {least}、学习率按使用时的损失选：LayerNorm {layer_norm_least}，"
+            "BatchNorm 用滑动统计量 {running_least}，用自己批次的统计量 {own_least}，"
+            "再把未来换掉 {cut_least}。按训练模式的损失选：自己批次 "
+            "{trusting_own_least}，滑动统计量 {trusting_running_least}。"
+            "批大小为 {most} 时，LayerNorm {layer_norm_most}，"
+            "BatchNorm {running_most}。"
+            "第三幅是批次均值与滑动均值的距离：训练结束时，批大小 {least} 为 "
+            "{fluctuation_least} 个标准差，批大小 {most} 为 {fluctuation_most} 个。"
+            "第四幅是真实 token 的损失：训练时没有填充的模型，"
+            "填充从零加到批次的四分之三，"
+            "损失从 {none_loss_pooled_0} 变为 {none_loss_pooled_75}。"
+        ),
+    },
+    "en": {
+        "title": "BatchNorm in a decoder: loss in training, loss in use",
+        "honest": "Learning rate chosen by the loss in use",
+        "trusting": "Learning rate chosen by the loss in train mode",
+        "fluctuation": "How far a batch's mean is from the running one",
+        "padding": "The same real tokens, more and more padding",
+        "layer_norm": "LayerNorm",
+        "rms_norm": "RMSNorm",
+        "running": "BN, running (in use)",
+        "exact": "BN, of a large batch",
+        "own": "BN, of its own batch",
+        "cut": "BN, own, other future",
+        "batch": "batch size (sequences, logarithmic)",
+        "loss": "loss (nats per byte)",
+        "steps": "training (%)",
+        "away": "standard deviations",
+        "batch_of": "batch size",
+        "independent": "independent tokens",
+        "length": "share of padding in the batch (%)",
+        "none": "trained without padding",
+        "pooled": "trained with padding pooled in",
+        "masked": "trained with padding masked",
+        "band": (
+            "Line: median over {seeds} seeds. Band: least to greatest. Third chart: "
+            "mean over the norms; dotted: 1/√N. Fourth: padding pooled into the "
+            "statistics, batch size {reference}."
+        ),
+        "caption": (
+            "A small byte-level decoder trained on the standard library's sources "
+            "(d = {d}, {layers} layers, length {context}) on {tokens} tokens a run: "
+            "the same held-out text, scored with different statistics."
+        ),
+        "alt": (
+            "Four line charts. The first two show the loss on held-out text over the "
+            "batch size. At batch size {least}, with the learning rate chosen by the "
+            "loss in use, LayerNorm has {layer_norm_least}; BatchNorm has "
+            "{running_least} with running statistics, {own_least} with those of its "
+            "own batch, and {cut_least} once the future is replaced. With the learning "
+            "rate chosen by the loss in train mode it has {trusting_own_least} with "
+            "the statistics of its own batch and {trusting_running_least} with running "
+            "ones. At batch size {most} LayerNorm has {layer_norm_most}, BatchNorm "
+            "{running_most}. The third chart shows the distance of a batch's mean from "
+            "the running mean: at the end of training {fluctuation_least} standard "
+            "deviations at batch size {least}, {fluctuation_most} at batch size "
+            "{most}. The fourth shows the loss of real tokens: as padding grows from "
+            "none to three quarters of the batch, a model trained without padding "
+            "goes from {none_loss_pooled_0} to {none_loss_pooled_75}."
+        ),
+    },
+}
+
+
+def plot(record, words):
+    from math import isfinite
+    from statistics import median
+
+    from scripts.measure import look
+
+    setting, batches = SIZES[record.size], _batches(record)
+    reference = setting["reference"]
+    figure, axes = look.new_figure(words, record, rows=4, height=14.4)
+    honest, trusting, fluctuation, padding = axes
+    trusting.sharey(honest)
+
+    def band(axis, places, runs, series, label, hollow=False):
+        """Median and range; runs is one list of values for each place."""
+        drawn = look.style(series)
+        if hollow:
+            drawn |= {"markerfacecolor": "none", "markeredgewidth": 1.2}
+        kept = [[v for v in values if isfinite(v)] for values in runs]
+        middle = [median(values) if values else None for values in kept]
+        axis.plot(places, middle, label=label, **drawn)
+        low, high = ([pick(v) if v else None for v in kept] for pick in (min, max))
+        axis.fill_between(places, low, high, color=drawn["color"], alpha=0.15, lw=0)
+
+    for axis, by in ((honest, "loss"), (trusting, "loss_batch")):
+        layer = [_scores(record, "loss", "LayerNorm", batch) for batch in batches]
+        band(axis, batches, layer, 0, words["layer_norm"])
+        for series, (quantity, short) in enumerate((SCORES | CUT).items(), start=1):
+            runs = [
+                _scores(record, quantity, "BatchNorm", batch, chosen_by=by)
+                for batch in batches
+            ]
+            hollow = short in ("exact", "cut")
+            band(axis, batches, runs, series, words[short], hollow)
+        axis.set_xscale("log", base=2)
+        axis.set_yscale("log")
+        axis.set_xticks(batches, [str(batch) for batch in batches])
+        axis.minorticks_off()
+        axis.set_xlabel(words["batch"])
+        axis.set_ylabel(words["loss"])
+    rms = _scores(record, "loss", "RMSNorm", reference)
+    drawn = look.style(5) | {"linestyle": "none"}
+    honest.plot([reference], [median(rms)], label=words["rms_norm"], **drawn)
+
+    for series, batch in enumerate(batches):
+        runs = list(zip(*_fluctuation(record, batch), strict=True))
+        places = [100 * (i + 0.5) / len(runs) for i in range(len(runs))]
+        band(fluctuation, places, runs, series, f"{words['batch_of']} {batch}")
+        expected = (batch * setting["context"]) ** -0.5
+        fluctuation.axhline(
+            expected, color=look.MUTED, linewidth=1, linestyle=look.LINES[2]
+        )
+    fluctuation.set_yscale("log")
+    fluctuation.set_xlabel(words["steps"])
+    fluctuation.set_ylabel(words["away"])
+
+    for series, kind in enumerate(("none", "pooled", "masked"), start=1):
+        rate = _best(record, "BatchNorm", reference, kind)
+        wanted = dict(padding=kind, batch=reference, rate=rate)
+        rows = _rows(record, "pad_loss_pooled", **wanted)
+        runs = list(zip(*(row["values"] for row in rows), strict=True))
+        band(padding, (0, 50, 75), runs, series, words[kind])
+    padding.set_xlabel(words["length"])
+    padding.set_ylabel(words["loss"])
+    padding.set_xticks((0, 25, 50, 75))
+
+    for axis, title in (
+        (honest, "honest"),
+        (trusting, "trusting"),
+        (fluctuation, "fluctuation"),
+        (padding, "padding"),
+    ):
+        columns = 1 if axis is padding else 2
+        lines = -(-len(axis.get_legend_handles_labels()[0]) // columns)
+        look.legend(axis, columns=columns)
+        axis.set_title(words[title], pad=6 + 17 * lines)
+    look.footer(figure, record, words, words["band"])
+    return figure
