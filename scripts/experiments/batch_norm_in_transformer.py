@@ -635,7 +635,8 @@ def _number(value: float, digits: int = 2) -> str:
         return "∞"
     if abs(value) >= 100:
         return f"{value:.0f}"
-    return f"{value:.{digits}f}".replace("-", "\u2212")
+    text = f"{value:z.{digits}f}"  # z: no minus before a zero
+    return text.replace("-", "\u2212")
 
 
 def _range(values, digits: int = 2) -> str:
@@ -644,6 +645,28 @@ def _range(values, digits: int = 2) -> str:
 
 def _apart(over, under) -> list[float]:
     return [a - b for a, b in zip(over, under, strict=True)]
+
+
+def _ahead_from(record, batch) -> str:
+    """How far training has come when BatchNorm's own loss falls below LayerNorm's.
+
+    Medians over the seeds, from where they stay below; BatchNorm at the rate that is
+    best in train mode.
+    """
+    from math import inf
+    from statistics import median
+
+    def followed(norm, by):
+        rate = _best(record, norm, batch, quantity=by)
+        rows = _rows(record, "training", norm, batch=batch, rate=rate)
+        parts = zip(*(row["values"] for row in rows), strict=True)
+        return [median(inf if v is None else v for v in part) for part in parts]
+
+    own, layer = followed("BatchNorm", "loss_batch"), followed("LayerNorm", "loss")
+    start = len(own)
+    while start and own[start - 1] < layer[start - 1]:
+        start -= 1
+    return f"{100 * start / len(own):.0f} %"
 
 
 def facts(record) -> dict[str, str]:
@@ -661,8 +684,6 @@ def facts(record) -> dict[str, str]:
         "context": str(setting["context"]),
         "tokens": f"{setting['tokens']:,}".replace(",", "\u202f"),
         "rates": ", ".join(f"{rate:g}" for rate in RATES),
-        "rate_least": f"{min(RATES):g}",
-        "rate_most": f"{max(RATES):g}",
         "least": str(batches[0]),
         "most": str(batches[-1]),
         "reference": str(reference),
@@ -676,7 +697,8 @@ def facts(record) -> dict[str, str]:
         found[f"{name}_range"] = _range(values, digits)
 
     names = {str(batch): batch for batch in batches}
-    names |= {"least": batches[0], "most": batches[-1], "reference": reference}
+    names |= {"least": batches[0], "second": batches[1], "most": batches[-1]}
+    names["reference"] = reference
     for name, batch in names.items():
         found[f"steps_{name}"] = str(steps_of(setting, batch))
         layer = _scores(record, "loss", "LayerNorm", batch)
@@ -697,12 +719,14 @@ def facts(record) -> dict[str, str]:
             note(f"{prefix}mismatch_{name}", change, 3)
             note(f"{prefix}lag_{name}", _apart(scores["running"], scores["exact"]), 3)
             note(f"{prefix}behind_{name}", _apart(scores["running"], layer), 3)
-            ahead = _apart(layer, scores["own"])
-            note(f"{prefix}seems_ahead_{name}", ahead, 3)
+            note(f"{prefix}own_behind_{name}", _apart(scores["own"], layer), 3)
+            note(f"{prefix}seems_ahead_{name}", _apart(layer, scores["own"]), 3)
             reach = _scores(record, "reach", "BatchNorm", batch, chosen_by=by)
             note(f"{prefix}reach_{name}", reach, 4)
         last = [values[-1] for values in _fluctuation(record, batch)]
         note(f"fluctuation_{name}", last)
+        first = [values[-1] for values in _fluctuation(record, batch, 0)]
+        note(f"fluctuation_first_{name}", first)
         last = [
             values[-1]
             for values in _fluctuation(record, batch, None, "fluctuation_variance")
@@ -720,6 +744,7 @@ def facts(record) -> dict[str, str]:
         note(f"{prefix}leak", _apart(cut, own), 3)
         note(f"{prefix}own", own, 3)
         note(f"{prefix}running", running, 3)
+    found["ahead_from"] = _ahead_from(record, batches[0])
     for norm in ("BatchNorm", "LayerNorm"):
         runs = [
             row
@@ -758,6 +783,8 @@ def facts(record) -> dict[str, str]:
             for place, share in enumerate((0, 50, 75)):
                 values = [row["values"][place] for row in rows]
                 note(f"{padding}_{quantity}_{share}", values, 3)
+        exact = _scores(record, "loss_exact", "BatchNorm", reference, padding)
+        note(f"padded_exact_{padding}", exact, 3)
         rows = _rows(record, "pad_shift", **wanted)
         note(f"{padding}_shift_first", [row["values"][0] for row in rows])
         note(f"{padding}_shift_rest", [fmean(row["values"][1:]) for row in rows])
@@ -777,30 +804,39 @@ def facts(record) -> dict[str, str]:
 
 WORDS = {
     "zh": {
-        "title": "解码器里的 BatchNorm：训练时的损失与使用时的损失",
-        "honest": "学习率按使用时的损失选",
-        "trusting": "学习率按训练模式的损失选",
-        "fluctuation": "批次均值离滑动均值多远",
+        "title": "解码器里的 BatchNorm（BN）：训练时与使用时的损失",
+        "by_batch": "batch 大小相同时，比 LayerNorm 差多少",
+        "single": "batch 大小 {least}：四种损失",
+        "fluctuation": "batch 均值离滑动均值多远",
         "padding": "同样的真实 token，填充越来越多",
         "layer_norm": "LayerNorm",
         "rms_norm": "RMSNorm",
-        "running": "BN，滑动统计量（使用时）",
-        "exact": "BN，大批次的统计量",
-        "own": "BN，自己批次的统计量",
-        "cut": "BN，同上，未来换成别的",
-        "batch": "批大小（序列数，对数刻度）",
+        "running": "BN，滑动统计量",
+        "exact": "BN，大 batch",
+        "own": "BN，自己的 batch",
+        "cut": "BN，换掉未来",
+        "running_short": "滑动统计量",
+        "exact_short": "大 batch",
+        "own_short": "自己的 batch",
+        "cut_short": "换掉未来",
+        "honest": "学习率按使用时的损失选",
+        "trusting": "学习率按训练模式的损失选",
+        "uniform": "均匀猜",
+        "batch": "batch 大小（序列数，对数刻度）",
+        "apart": "损失之差（nat/字节）",
         "loss": "损失（nat/字节）",
+        "log_loss": "损失（nat/字节，对数刻度）",
         "steps": "训练进度（%）",
         "away": "标准差的倍数",
-        "batch_of": "批大小",
-        "independent": "token 独立时",
-        "length": "填充在批次中的份额（%）",
+        "batch_of": "batch 大小",
+        "length": "填充在 batch 中的份额（%）",
         "none": "训练时没有填充",
         "pooled": "训练时填充计入统计量",
         "masked": "训练时填充被屏蔽",
         "band": (
-            "线：{seeds} 个种子的中位数；色带：从最小到最大。第三幅：各归一化层的平均；"
-            "灰色点线：1/√N。第四幅：填充计入统计量，批大小 {reference}。"
+            "线和标记：{seeds} 个种子的中位数；色带和横线：从最小到最大。"
+            "第三幅：各归一化层的平均；灰色点线：1/√N。"
+            "第四幅：训练模式，填充计入统计量，batch 大小 {reference}。"
         ),
         "caption": (
             "在标准库源码上训练的字节级小解码器"
@@ -808,46 +844,57 @@ WORDS = {
             "每次训练 {tokens} 个 token：同一段留出文本，用不同的统计量打分。"
         ),
         "alt": (
-            "四幅折线图。前两幅的横轴是批大小，纵轴是留出文本上的损失。"
-            "批大小为 {least}、学习率按使用时的损失选：LayerNorm {layer_norm_least}，"
-            "BatchNorm 用滑动统计量 {running_least}，用自己批次的统计量 {own_least}，"
-            "再把未来换掉 {cut_least}。按训练模式的损失选：自己批次 "
-            "{trusting_own_least}，滑动统计量 {trusting_running_least}。"
-            "批大小为 {most} 时，LayerNorm {layer_norm_most}，"
-            "BatchNorm {running_most}。"
-            "第三幅是批次均值与滑动均值的距离：训练结束时，批大小 {least} 为 "
-            "{fluctuation_least} 个标准差，批大小 {most} 为 {fluctuation_most} 个。"
-            "第四幅是真实 token 的损失：训练时没有填充的模型，"
-            "填充从零加到批次的四分之三，"
-            "损失从 {none_loss_pooled_0} 变为 {none_loss_pooled_75}。"
+            "四幅图。第一幅：留出文本上的损失减去 batch 大小相同的 LayerNorm 的损失。"
+            "batch 大小 {least} 时 BatchNorm 用滑动统计量差 {behind_least}，"
+            "用自己 batch 的统计量差 {own_behind_least}；"
+            "batch 大小 {second} 和 {reference} 时差 {behind_second} 和 "
+            "{behind_reference}，"
+            "四种统计量几乎重合；batch 大小 {most} 时色带跨过零。"
+            "第二幅：batch 大小 {least}。学习率按训练模式的损失选时，自己的 batch "
+            "{trusting_own_least}，换掉未来 {trusting_cut_least}，大 batch "
+            "{trusting_exact_least}，滑动统计量 {trusting_running_least}；"
+            "LayerNorm 是 {layer_norm_least}。"
+            "第三幅：batch 均值与滑动均值的距离，训练结束时 batch 大小 {least} 为 "
+            "{fluctuation_least} 个标准差，batch 大小 {most} 为 {fluctuation_most} 个。"
+            "第四幅：填充从零加到四分之三，训练时没有填充的模型从 "
+            "{none_loss_pooled_0} 升到 {none_loss_pooled_75}；"
+            "训练时填充计入统计量的模型，没有填充时反而是 {pooled_loss_pooled_0}。"
         ),
     },
     "en": {
-        "title": "BatchNorm in a decoder: loss in training, loss in use",
-        "honest": "Learning rate chosen by the loss in use",
-        "trusting": "Learning rate chosen by the loss in train mode",
-        "fluctuation": "How far a batch's mean is from the running one",
-        "padding": "The same real tokens, more and more padding",
+        "title": "BatchNorm (BN) in a decoder: in training, in use",
+        "by_batch": "Behind LayerNorm at the same batch size",
+        "single": "Batch size {least}: the four losses",
+        "fluctuation": "Batch means against the running means",
+        "padding": "The same tokens, more and more padding",
         "layer_norm": "LayerNorm",
         "rms_norm": "RMSNorm",
-        "running": "BN, running (in use)",
-        "exact": "BN, of a large batch",
-        "own": "BN, of its own batch",
-        "cut": "BN, own, other future",
+        "running": "BN, running",
+        "exact": "BN, large batch",
+        "own": "BN, own batch",
+        "cut": "BN, other future",
+        "running_short": "running",
+        "exact_short": "large batch",
+        "own_short": "own batch",
+        "cut_short": "other future",
+        "honest": "rate best in use",
+        "trusting": "rate best in train mode",
+        "uniform": "uniform guess",
         "batch": "batch size (sequences, logarithmic)",
+        "apart": "difference (nats per byte)",
         "loss": "loss (nats per byte)",
+        "log_loss": "loss (nats per byte, logarithmic)",
         "steps": "training (%)",
         "away": "standard deviations",
         "batch_of": "batch size",
-        "independent": "independent tokens",
         "length": "share of padding in the batch (%)",
         "none": "trained without padding",
         "pooled": "trained with padding pooled in",
         "masked": "trained with padding masked",
         "band": (
-            "Line: median over {seeds} seeds. Band: least to greatest. Third chart: "
-            "mean over the norms; dotted: 1/√N. Fourth: padding pooled into the "
-            "statistics, batch size {reference}."
+            "Lines, markers: median over {seeds} seeds. Bands, bars: least to "
+            "greatest. Third: mean over the norms; dotted: 1/√N. Fourth: train mode, "
+            "padding pooled into the statistics, batch size {reference}."
         ),
         "caption": (
             "A small byte-level decoder trained on the standard library's sources "
@@ -855,36 +902,38 @@ WORDS = {
             "the same held-out text, scored with different statistics."
         ),
         "alt": (
-            "Four line charts. The first two show the loss on held-out text over the "
-            "batch size. At batch size {least}, with the learning rate chosen by the "
-            "loss in use, LayerNorm has {layer_norm_least}; BatchNorm has "
-            "{running_least} with running statistics, {own_least} with those of its "
-            "own batch, and {cut_least} once the future is replaced. With the learning "
-            "rate chosen by the loss in train mode it has {trusting_own_least} with "
-            "the statistics of its own batch and {trusting_running_least} with running "
-            "ones. At batch size {most} LayerNorm has {layer_norm_most}, BatchNorm "
-            "{running_most}. The third chart shows the distance of a batch's mean from "
-            "the running mean: at the end of training {fluctuation_least} standard "
-            "deviations at batch size {least}, {fluctuation_most} at batch size "
-            "{most}. The fourth shows the loss of real tokens: as padding grows from "
-            "none to three quarters of the batch, a model trained without padding "
-            "goes from {none_loss_pooled_0} to {none_loss_pooled_75}."
+            "Four charts. First: loss on held-out text minus LayerNorm's at the same "
+            "batch size. At batch size {least} BatchNorm is {behind_least} behind with "
+            "running statistics and {own_behind_least} with those of its own batch; at "
+            "{second} and {reference} it is {behind_second} and {behind_reference} "
+            "behind, and the four kinds of statistics nearly coincide; at {most} the "
+            "band crosses zero. Second: batch size {least}. With the learning rate "
+            "that is best in train mode, the loss is {trusting_own_least} with its own "
+            "batch, {trusting_cut_least} with the future replaced, "
+            "{trusting_exact_least} with a large batch, {trusting_running_least} with "
+            "running statistics; LayerNorm has {layer_norm_least}. Third: distance of "
+            "a batch's mean from the running one, at the end of training "
+            "{fluctuation_least} standard deviations at batch size {least} and "
+            "{fluctuation_most} at {most}. Fourth: as padding grows from none to three "
+            "quarters, the model trained without it goes from {none_loss_pooled_0} to "
+            "{none_loss_pooled_75}; the model trained with padding pooled in has "
+            "{pooled_loss_pooled_0} without padding."
         ),
     },
 }
 
 
 def plot(record, words):
-    from math import isfinite
+    from math import isfinite, log
     from statistics import median
 
     from scripts.measure import look
 
     setting, batches = SIZES[record.size], _batches(record)
     reference = setting["reference"]
-    figure, axes = look.new_figure(words, record, rows=4, height=14.4)
-    honest, trusting, fluctuation, padding = axes
-    trusting.sharey(honest)
+    figure, axes = look.new_figure(words, record, rows=4, height=13.8)
+    by_batch, single, fluctuation, padding = axes
+    scores = SCORES | CUT
 
     def band(axis, places, runs, series, label, hollow=False):
         """Median and range; runs is one list of values for each place."""
@@ -894,28 +943,66 @@ def plot(record, words):
         kept = [[v for v in values if isfinite(v)] for values in runs]
         middle = [median(values) if values else None for values in kept]
         axis.plot(places, middle, label=label, **drawn)
+        if hollow:
+            return
         low, high = ([pick(v) if v else None for v in kept] for pick in (min, max))
         axis.fill_between(places, low, high, color=drawn["color"], alpha=0.15, lw=0)
 
-    for axis, by in ((honest, "loss"), (trusting, "loss_batch")):
-        layer = [_scores(record, "loss", "LayerNorm", batch) for batch in batches]
-        band(axis, batches, layer, 0, words["layer_norm"])
-        for series, (quantity, short) in enumerate((SCORES | CUT).items(), start=1):
-            runs = [
-                _scores(record, quantity, "BatchNorm", batch, chosen_by=by)
-                for batch in batches
-            ]
-            hollow = short in ("exact", "cut")
-            band(axis, batches, runs, series, words[short], hollow)
-        axis.set_xscale("log", base=2)
-        axis.set_yscale("log")
-        axis.set_xticks(batches, [str(batch) for batch in batches])
-        axis.minorticks_off()
-        axis.set_xlabel(words["batch"])
-        axis.set_ylabel(words["loss"])
-    rms = _scores(record, "loss", "RMSNorm", reference)
-    drawn = look.style(5) | {"linestyle": "none"}
-    honest.plot([reference], [median(rms)], label=words["rms_norm"], **drawn)
+    layer = {b: _scores(record, "loss", "LayerNorm", b) for b in batches}
+    by_batch.axhline(
+        0,
+        color=look.MUTED,
+        linewidth=1.2,
+        linestyle=look.LINES[2],
+        label=words["layer_norm"],
+    )
+    for series, (quantity, short) in enumerate(scores.items()):
+        runs = [
+            _apart(_scores(record, quantity, "BatchNorm", batch), layer[batch])
+            for batch in batches
+        ]
+        band(by_batch, batches, runs, series, words[short], short in ("exact", "cut"))
+    rms = _apart(_scores(record, "loss", "RMSNorm", reference), layer[reference])
+    drawn = look.style(4) | {"linestyle": "none", "markersize": 7}
+    by_batch.plot([reference], [median(rms)], label=words["rms_norm"], **drawn)
+    by_batch.set_xscale("log", base=2)
+    by_batch.set_xticks(batches, [str(batch) for batch in batches])
+    by_batch.minorticks_off()
+    by_batch.set_xlabel(words["batch"])
+    by_batch.set_ylabel(words["apart"])
+
+    least = batches[0]
+    order = ("loss_batch", "loss_no_future", "loss_exact", "loss")
+    for series, (by, name) in enumerate(
+        (("loss", "honest"), ("loss_batch", "trusting"))
+    ):
+        drawn = look.style(series) | {"linestyle": "none"}
+        heights, middles = [], []
+        for row, quantity in enumerate(order):
+            values = _scores(record, quantity, "BatchNorm", least, chosen_by=by)
+            values = [v for v in values if isfinite(v)]
+            if not values:
+                continue
+            heights.append(row + 0.3 * series - 0.15)
+            middles.append(median(values))
+            single.plot(
+                [min(values), max(values)],
+                heights[-1:] * 2,
+                color=drawn["color"],
+                marker="none",
+                linestyle="-",
+            )
+        single.plot(middles, heights, label=words[name], **drawn)
+    lines = ((median(layer[least]), 0, "layer_norm"), (log(256), 2, "uniform"))
+    for place, dashes, name in lines:
+        style = dict(color=look.MUTED, linewidth=1.2, linestyle=look.LINES[dashes])
+        single.axvline(place, label=words[name], **style)
+    single.set_yticks(range(4), [words[f"{scores[q]}_short"] for q in order])
+    single.set_ylim(3.5, -0.5)
+    single.set_xscale("log")
+    single.set_xticks((2, 3, 5, 10, 20), ("2", "3", "5", "10", "20"))
+    single.minorticks_off()
+    single.set_xlabel(words["log_loss"])
 
     for series, batch in enumerate(batches):
         runs = list(zip(*_fluctuation(record, batch), strict=True))
@@ -926,10 +1013,11 @@ def plot(record, words):
             expected, color=look.MUTED, linewidth=1, linestyle=look.LINES[2]
         )
     fluctuation.set_yscale("log")
+    look.plain_log(fluctuation.yaxis)
     fluctuation.set_xlabel(words["steps"])
     fluctuation.set_ylabel(words["away"])
 
-    for series, kind in enumerate(("none", "pooled", "masked"), start=1):
+    for series, kind in enumerate(("none", "pooled", "masked")):
         rate = _best(record, "BatchNorm", reference, kind)
         wanted = dict(padding=kind, batch=reference, rate=rate)
         rows = _rows(record, "pad_loss_pooled", **wanted)
@@ -940,14 +1028,15 @@ def plot(record, words):
     padding.set_xticks((0, 25, 50, 75))
 
     for axis, title in (
-        (honest, "honest"),
-        (trusting, "trusting"),
+        (by_batch, "by_batch"),
+        (single, "single"),
         (fluctuation, "fluctuation"),
         (padding, "padding"),
     ):
         columns = 1 if axis is padding else 2
-        lines = -(-len(axis.get_legend_handles_labels()[0]) // columns)
-        look.legend(axis, columns=columns)
+        handles, labels = axis.get_legend_handles_labels()
+        lines = -(-len(handles) // columns)
+        look.legend(axis, handles, labels, columns=columns)
         axis.set_title(words[title], pad=6 + 17 * lines)
     look.footer(figure, record, words, words["band"])
     return figure

@@ -25,6 +25,7 @@ TINY, RATES = experiment.SIZES["tiny"], experiment.RATES
 SEEDS = list(experiment.SEEDS)
 RUNS = len(SEEDS) * len(RATES)
 CLOSELY = (
+    "training",
     "reach",
     "loss_no_future",
     "shared",
@@ -330,6 +331,13 @@ def test_facts_say_what_the_rows_say(record):
                         }
                         for q in ("fluctuation_mean", "fluctuation_variance")
                     ]
+    for norm, steps, rate, values in (
+        ("BatchNorm", 8, 1e-3, [3.0, 1.0]),
+        ("LayerNorm", 8, 4e-3, [2.0, 2.0]),
+    ):
+        one = {"norm": norm, "padding": "none", "batch": 1, "steps": steps}
+        one |= {"rate": rate, "quantity": "training", "place": None}
+        rows += [{**one, "seed": seed, "values": values} for seed in SEEDS]
     for seed in SEEDS:
         for place in range(3):
             one = {"norm": "LayerNorm", "padding": "none", "batch": 4, "steps": 2}
@@ -356,6 +364,9 @@ def test_facts_say_what_the_rows_say(record):
         "trusting_leak_least": "3.000",
         "trusting_running_least": "\u221e",
         "trusting_seems_ahead_least": "0.500",
+        "ahead_from": "50 %",
+        "fluctuation_first_least": "0.00",
+        "padded_exact_pooled": "5.000",
         "short_leak": "0.250",
         "short_trusting_own": "1.500",
         "short_running": "2.500",
@@ -378,7 +389,8 @@ def test_facts_say_what_the_rows_say(record):
 @pytest.mark.parametrize("lang", ["zh", "en"])
 def test_plot(record, lang):
     figure = draw(experiment, record, lang)
-    honest, trusting, fluctuation, padding = figure.axes
-    assert len(honest.lines) == 6 and len(trusting.lines) == 5
-    assert honest.get_ylim() == trusting.get_ylim()
-    assert len(fluctuation.lines) == 4 and len(padding.lines) == 3
+    by_batch, single, fluctuation, padding = figure.axes
+    assert len(by_batch.lines) == 6  # LayerNorm's zero, four of BatchNorm, RMSNorm
+    assert len(single.lines) == 2 * (4 + 1) + 2
+    assert len(fluctuation.lines) == 2 * len(TINY["batches"])
+    assert len(padding.lines) == 3
