@@ -1,0 +1,654 @@
+"""Does NormFormer reach a loss in fewer steps than Pre-Norm, and in less time?
+
+Small byte-level decoders, alike but for the additions of Shleifer et al. (2021):
+none (Pre-Norm), all three, each alone, and both LayerNorms without anything to
+learn in them. All arms start from the same matrices and see the same text in the
+same order, run by run, and each is tried at the same learning rates. As a control,
+Pre-Norm and NormFormer are compared a second time with the initialization that
+PyTorch's classes make by themselves: smaller matrices, and embeddings of 0.02.
+Those are tried at half the rates, since their best ones are lower.
+
+The learning rate stays constant after the warm-up, so that a run that stops early
+would have been the same run: a schedule that falls to zero would not allow to
+read off steps. Held-out losses are taken every few steps, on the same text for
+all, and averaged over three evaluations in a row, since a constant rate leaves
+them noisy. A target is what Pre-Norm of the same seed has after a share of the
+steps; both then count from their own curve, by linear interpolation.
+
+A row holds one quantity of one run: `values` are held-out losses in nats per byte
+along the training, or one number for each block (mean |gradient| of the second
+feed-forward matrix on held-out text, mean |gain| of the norm in front of it), or
+seconds of one training step, one for each round. A loss that is not finite is null.
+"""
+
+from functools import partial
+
+from scripts.measure.records import Step
+
+METHOD = (
+    "AdamW with betas 0.9 and 0.98, weight decay 0.1 on matrices and embeddings alone, "
+    "gradients clipped at 1, linear warm-up, then a constant learning rate; matrices "
+    "drawn with variance 1 / fan-in, embeddings with variance 1, biases zero (arms "
+    "named default: as PyTorch draws them, embeddings N(0, 0.02^2)); random pieces of "
+    "the standard library's sources, the last tenth of each module held out; all seeds "
+    "of an arm and a learning rate in one call; training steps timed one model at a "
+    "time, on a CPU in seconds of one thread's own work"
+)
+PARALLEL = True
+SEEDS = tuple(range(8))
+ARMS = {  # fairseq's names of the switches; False, False, False is Pre-Norm
+    "pre": (False, False, False),  # scale_heads, scale_attn, scale_fc
+    "normformer": (True, True, True),
+    "head_scale": (True, False, False),
+    "attention_norm": (False, True, False),
+    "inner_norm": (False, False, True),
+    "norms_only": (False, True, True),  # and their gains and biases stay 1 and 0
+    "pre_default": (False, False, False),  # with PyTorch's own initialization
+    "normformer_default": (True, True, True),
+}
+DEFAULT = "_default"
+TIMED = [arm for arm in ARMS if not arm.endswith(DEFAULT)]
+SIZES = {
+    "tiny": dict(d=8, layers=2, heads=2, context=8, batch=2)
+    | dict(steps=8, warm=2, every=2, held_out=2, wide=16, rounds=2, least=1e-3)
+    | dict(learning_rates=(4e-3, 8e-3)),
+    "small": dict(d=32, layers=4, heads=4, context=32, batch=8)
+    | dict(steps=384, warm=40, every=16, held_out=64, wide=256, rounds=15, least=0.06)
+    | dict(learning_rates=(2e-3, 4e-3, 8e-3, 16e-3)),
+    "full": dict(d=128, layers=8, heads=8, context=128, batch=16)
+    | dict(
+        steps=1200, warm=120, every=40, held_out=64, wide=1024, rounds=15, least=0.06
+    )
+    | dict(learning_rates=(5e-4, 1e-3, 2e-3, 4e-3, 8e-3)),
+}
+SHARES = {"quarter": 1 / 4, "half": 1 / 2, "most": 3 / 4, "end": 1}  # of the steps
+AGAIN = "pre_again"  # Pre-Norm timed a second time shows the noise
+
+
+def rates_for(arm: str, size: dict) -> tuple[float, ...]:
+    """The learning rates that an arm is tried at."""
+    part = 0.5 if arm.endswith(DEFAULT) else 1
+    return tuple(part * rate for rate in size["learning_rates"])
+
+
+def fresh(arm: str, size: dict, seed: int):
+    """A model at initialization: the same matrices in every arm."""
+    import torch
+    from torch import nn
+
+    from snippets.normformer.block import Block
+    from snippets.pre_norm_vs_post_norm.decoder import initialize
+    from snippets.rms_norm.small_decoder import SmallDecoder
+
+    d, heads = size["d"], size["heads"]
+    torch.manual_seed(seed)  # what the classes draw by themselves
+    model = SmallDecoder(d, 0, heads, size["context"])
+    model.branches.extend(Block(d, heads, *ARMS[arm]) for _ in range(size["layers"]))
+    if arm == "norms_only":
+        for block in model.branches:
+            block.output_norm = nn.LayerNorm(d, elementwise_affine=False)
+            block.ffn.norm = nn.LayerNorm(4 * d, elementwise_affine=False)
+    return model if arm.endswith(DEFAULT) else initialize(model, seed)
+
+
+def row(arm, d, learning_rate, seed, quantity, values) -> dict:
+    from math import isfinite
+
+    return {
+        "arm": arm,
+        "d": d,
+        "learning_rate": learning_rate,
+        "seed": seed,
+        "quantity": quantity,
+        "values": [value if isfinite(value) else None for value in values],
+    }
+
+
+def fc2_gradients(models, text):
+    """Mean |gradient| of every block's second feed-forward matrix: (runs, blocks)."""
+    import torch
+
+    from scripts.measure.corpus import loss_of
+
+    _, gradients = models.gradients(loss_of, text)
+    found = [
+        each.abs().flatten(1).mean(dim=1)
+        for name, each in gradients.items()
+        if name.endswith("ffn.fc2.weight")
+    ]
+    return torch.stack(found, dim=1)
+
+
+def train(arm: str, learning_rate: float, size: dict) -> list[dict]:
+    """All seeds of one arm at one learning rate."""
+    import torch
+
+    from scripts.measure import together
+    from scripts.measure.corpus import corpus, loss_of, sample
+
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    training, held_out = corpus()
+    models = together.Together([fresh(arm, size, seed).to(device) for seed in SEEDS])
+    generators = [torch.Generator().manual_seed(seed) for seed in SEEDS]
+    fixed = torch.Generator().manual_seed(0)  # the same held-out text for all
+    test = sample(held_out, size["held_out"], size["context"], fixed).to(device)
+    test = test.expand(len(SEEDS), -1, -1)
+    history = []
+
+    def data(step):
+        texts = [
+            sample(training, size["batch"], size["context"], g) for g in generators
+        ]
+        return (torch.stack(texts).to(device),)
+
+    def evaluate(step, gradients=None):
+        if step % size["every"] == 0:
+            history.append(models.losses(loss_of, test))
+
+    matrices = {name for name, each in models.parameters.items() if each.ndim > 2}
+    found = {"fc2_gradients_before": fc2_gradients(models, test)}
+    together.train(
+        models,
+        loss_of,
+        data,
+        size["steps"],
+        learning_rate,
+        schedule=lambda step: min(1.0, (step + 1) / size["warm"]),
+        most=1.0,
+        seen=evaluate,
+        betas=(0.9, 0.98),
+        weight_decay=0.1,
+        decays=matrices.__contains__,
+    )
+    evaluate(size["steps"])
+    found["fc2_gradients_after"] = fc2_gradients(models, test)
+    gains = [
+        each.abs().mean(dim=1)
+        for name, each in models.parameters.items()
+        if name.endswith("ffn.norm.weight")
+    ]
+    if gains:
+        found["inner_gains"] = torch.stack(gains, dim=1)
+    found = {"held_out": torch.stack(history, dim=1)} | found
+    return [
+        row(arm, size["d"], learning_rate, seed, quantity, values[run].tolist())
+        for quantity, values in found.items()
+        for run, seed in enumerate(SEEDS)
+    ]
+
+
+def batching(size: dict) -> list[dict]:
+    """Seconds for one training step of all seeds of Pre-Norm, in two ways."""
+    import torch
+
+    from scripts.measure.batching import race
+    from scripts.measure.corpus import corpus, loss_of, sample
+
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    generators = [torch.Generator().manual_seed(seed) for seed in SEEDS]
+    texts = [sample(corpus()[0], size["batch"], size["context"], g) for g in generators]
+    models = [fresh("pre", size, seed).to(device) for seed in SEEDS]
+    seconds = race(models, loss_of, [torch.stack(texts).to(device)], size["rounds"])
+    return [
+        row("pre", size["d"], None, None, quantity, values)
+        for quantity, values in zip(
+            ("seconds_one_by_one", "seconds_together"), seconds, strict=True
+        )
+    ]
+
+
+def step_seconds(size: dict) -> list[dict]:
+    """Seconds of one training step of one model of every arm, at two widths."""
+    import time
+
+    import torch
+
+    from scripts.measure.corpus import corpus, loss_of, sample
+    from scripts.measure.timing import fixed_threads, time_together
+
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    generator = torch.Generator().manual_seed(0)
+    text = sample(corpus()[0], size["batch"], size["context"], generator).to(device)
+    # The time that the work takes, not that during which others have the core.
+    clock = time.perf_counter if text.is_cuda else time.process_time
+
+    def provider(arm, width):
+        model = fresh(arm, {**size, "d": width}, 0).to(device)
+        optimizer = torch.optim.AdamW(model.parameters(), 1e-4)
+
+        def training_step():
+            optimizer.zero_grad()
+            loss_of(model, text).backward()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            optimizer.step()
+            if text.is_cuda:
+                torch.cuda.synchronize()
+
+        return training_step
+
+    found = []
+    for width in (size["d"], size["wide"]):
+        providers = {arm: provider(arm, width) for arm in TIMED}
+        providers[AGAIN] = provider("pre", width)
+        with fixed_threads(1):
+            samples = time_together(
+                providers, rounds=size["rounds"], least=size["least"], clock=clock
+            )
+        found += [
+            row(arm, width, None, None, "seconds_step", each.seconds)
+            for arm, each in samples.items()
+        ]
+    return found
+
+
+def measure(size: str) -> list[Step]:
+    """One step trains all seeds of an arm at a learning rate; two steps time."""
+    chosen = SIZES[size]
+    trained = [
+        Step({"arm": arm, "learning_rate": rate}, partial(train, arm, rate, chosen))
+        for arm in ARMS
+        for rate in rates_for(arm, chosen)
+    ]
+    timed = [
+        Step({"timed": each.__name__}, partial(each, chosen), timed=True, cost=0.5)
+        for each in (batching, step_seconds)
+    ]
+    return trained + timed
+
+
+# What the page says -------------------------------------------------------
+
+
+def _rows(record, **wanted) -> list[dict]:
+    return [
+        row
+        for row in record.rows
+        if all(row[name] == value for name, value in wanted.items())
+    ]
+
+
+def smooth(losses: list) -> list[float]:
+    """Means of three evaluations in a row; one that is not finite spoils its own."""
+    from math import inf
+
+    known = [inf if loss is None else loss for loss in losses]
+    return [sum(known[i : i + 3]) / 3 for i in range(len(known) - 2)]
+
+
+def curves(record, arm: str, rate: float) -> list[tuple[list, list[float]]]:
+    """(steps, smoothed held-out losses) of all seeds of an arm at a rate."""
+    every = SIZES[record.size]["every"]
+    found = []
+    for each in _rows(record, arm=arm, learning_rate=rate, quantity="held_out"):
+        losses = smooth(each["values"])
+        found.append(([every * (i + 1) for i in range(len(losses))], losses))
+    return found
+
+
+def steps_to(target: float, curve) -> float:
+    """The steps after which a curve first is at the target; inf if it never is."""
+    from math import inf, isfinite
+
+    steps, losses = curve
+    for i, loss in enumerate(losses):
+        if loss <= target:
+            before = losses[i - 1] if i else inf
+            if not isfinite(before):
+                return steps[i]
+            part = (before - target) / (before - loss)
+            return steps[i - 1] + part * (steps[i] - steps[i - 1])
+    return inf
+
+
+def rates(record, arm: str) -> list[float]:
+    found = _rows(record, arm=arm, quantity="held_out")
+    return sorted({row["learning_rate"] for row in found})
+
+
+def finals(record, arm: str, rate: float) -> list[float]:
+    return [losses[-1] for _, losses in curves(record, arm, rate)]
+
+
+def best(record, arm: str) -> float:
+    """The learning rate with the least median final loss."""
+    from statistics import median
+
+    return min(rates(record, arm), key=lambda rate: median(finals(record, arm, rate)))
+
+
+def _at(share: float, curve: list) -> int:
+    """The place on a curve after a share of it."""
+    return max(1, round(share * len(curve))) - 1
+
+
+def base_of(arm: str) -> str:
+    """The Pre-Norm that an arm is compared with: that of its initialization."""
+    return "pre_default" if arm.endswith(DEFAULT) else "pre"
+
+
+def ratios(record, arm: str, share: float, ours=None, theirs=None) -> list[tuple]:
+    """Per seed, (steps of the arm over steps of Pre-Norm, whether it got there).
+
+    The target is Pre-Norm's loss after a share of the steps. Each at its own best
+    learning rate, if none is given. Who does not get there has at least the ratio
+    of its last step.
+    """
+    from math import isfinite
+
+    ours = best(record, arm) if ours is None else ours
+    theirs = best(record, base_of(arm)) if theirs is None else theirs
+    found = []
+    for mine, base in zip(
+        curves(record, arm, ours), curves(record, base_of(arm), theirs), strict=True
+    ):
+        target = base[1][_at(share, base[1])]
+        reached = steps_to(target, mine)
+        needed = steps_to(target, base)
+        there = isfinite(reached)
+        found.append(((reached if there else mine[0][-1]) / needed, there))
+    return found
+
+
+def along(record, arm: str) -> tuple[list, list[tuple]]:
+    """(steps, gaps of all seeds to Pre-Norm), each at its best learning rate.
+
+    Where a loss is not finite its gap is left out.
+    """
+    from math import isfinite
+
+    base = base_of(arm)
+    pairs = zip(
+        curves(record, arm, best(record, arm)),
+        curves(record, base, best(record, base)),
+        strict=True,
+    )
+    pairs = list(pairs)
+    found = []
+    for i, step in enumerate(pairs[0][0][0]):
+        gaps = [mine[1][i] - theirs[1][i] for mine, theirs in pairs]
+        if gaps := tuple(filter(isfinite, gaps)):
+            found.append((step, gaps))
+    return [step for step, _ in found], [gaps for _, gaps in found]
+
+
+def diverged(each: dict) -> bool:
+    """Some held-out loss is not finite, or the last is not below the first."""
+    return None in each["values"] or each["values"][-1] >= each["values"][0]
+
+
+def _span(values, digits: int) -> str:
+    low, high = (f"{value:.{digits}f}" for value in (min(values), max(values)))
+    return f"[{low}, {high}]".replace("-", "−")
+
+
+def _ratio_words(pairs: list[tuple]) -> tuple[str, str]:
+    """(median, range) of ratios; one that is only known from below gets its >."""
+    ordered = sorted(pairs, key=lambda pair: (not pair[1], pair[0]))
+    n = len(ordered)
+    middle = ordered[(n - 1) // 2 : n // 2 + 1]
+    value = sum(ratio for ratio, _ in middle) / len(middle)
+
+    def say(ratio, there):
+        return f"{ratio:.2f}" if there else f"> {ratio:.2f}"
+
+    low, high = ordered[0], ordered[-1]
+    return say(value, all(t for _, t in middle)), f"[{say(*low)}, {say(*high)}]"
+
+
+def facts(record) -> dict[str, str]:
+    from statistics import median
+
+    from scripts.measure.batching import batching_facts
+    from scripts.measure.spread import noise_floor, ratio, ratio_interval
+
+    chosen, grid = SIZES[record.size], rates(record, "pre")
+    runs = _rows(record, quantity="held_out")
+    held_out = chosen["held_out"] * chosen["context"]
+    found = {
+        "seeds": str(len({row["seed"] for row in runs})),
+        "runs": str(len(runs)),
+        "diverged": str(sum(diverged(row) for row in runs)),
+        "grid": " / ".join(f"{rate:g}" for rate in grid),
+        "grid_default": " / ".join(f"{r:g}" for r in rates(record, "pre_default")),
+        "held_out_bytes": str(held_out),
+        "bytes_a_step": str(chosen["batch"] * chosen["context"]),
+    }
+    for name in ("d", "layers", "steps", "warm", "every", "wide", "context"):
+        found[name] = str(chosen[name])
+    counted, _ = curves(record, "pre", grid[0])[0]
+    for name, share in SHARES.items():
+        found[f"steps_{name}"] = str(counted[_at(share, counted)])
+    chosen_rates = {arm: best(record, arm) for arm in ARMS}
+    ends = {arm: rates(record, arm)[:: len(grid) - 1] for arm in ARMS}
+    edges = sum(rate in ends[arm] for arm, rate in chosen_rates.items())
+    found["at_edge"] = str(edges)
+    seconds = {
+        (row["arm"], row["d"]): row["values"]
+        for row in _rows(record, quantity="seconds_step")
+    }
+    widths = {"": chosen["d"], "_wide": chosen["wide"]}
+    for arm in ARMS:
+        ends = finals(record, arm, chosen_rates[arm])
+        found[f"{arm}_rate"] = f"{chosen_rates[arm]:g}"
+        found[f"{arm}_loss"] = f"{median(ends):.3f}"
+        found[f"{arm}_loss_range"] = _span(ends, 3)
+        for moment in ("before", "after"):
+            wanted = dict(arm=arm, quantity=f"fc2_gradients_{moment}")
+            rows = _rows(record, learning_rate=chosen_rates[arm], **wanted)
+            steep = [
+                row["values"][0] / row["values"][-1]
+                for row in rows
+                if None not in row["values"] and row["values"][-1]
+            ]
+            found[f"{arm}_gradient_ratio_{moment}"] = f"{median(steep):.1f}"
+            found[f"{arm}_gradient_ratio_{moment}_range"] = _span(steep, 1)
+        base = base_of(arm)
+        if arm == base:
+            continue
+        base = finals(record, base, chosen_rates[base])
+        gaps = [mine - own for mine, own in zip(ends, base, strict=True)]
+        found[f"{arm}_gap"] = f"{median(gaps):+.3f}".replace("-", "−")
+        found[f"{arm}_gap_range"] = _span(gaps, 3)
+        for name, share in SHARES.items():
+            pairs = ratios(record, arm, share)
+            middle, span = _ratio_words(pairs)
+            found[f"{arm}_ratio_{name}"] = middle
+            found[f"{arm}_ratio_{name}_range"] = span
+            found[f"{arm}_reached_{name}"] = str(sum(there for _, there in pairs))
+            found[f"{arm}_sooner_{name}"] = str(sum(ratio < 1 for ratio, _ in pairs))
+        for name, width in widths.items() if arm in TIMED else ():
+            ours, theirs = seconds[arm, width], seconds["pre", width]
+            low, high = ratio_interval(ours, theirs)
+            found[f"{arm}_time{name}"] = f"{ratio(ours, theirs):.2f}"
+            found[f"{arm}_time{name}_interval"] = f"[{low:.2f}, {high:.2f}]"
+    for name, width in widths.items():
+        again = ratio_interval(seconds[AGAIN, width], seconds["pre", width])
+        found[f"noise{name}"] = f"{100 * noise_floor([again]):.0f} %"
+        cost = ratio(seconds["normformer", width], seconds["pre", width])
+        steps = median(ratio for ratio, _ in ratios(record, "normformer", 3 / 4))
+        found[f"normformer_time_to_target{name}"] = f"{cost * steps:.2f}"
+    at_equal = [ratios(record, "normformer", 3 / 4, rate, rate) for rate in grid]
+    at_equal.sort(key=lambda pairs: median(ratio for ratio, _ in pairs))
+    found["equal_rate_least"] = _ratio_words(at_equal[0])[0]
+    found["equal_rate_greatest"] = _ratio_words(at_equal[-1])[0]
+    wanted = dict(arm="normformer", quantity="inner_gains")
+    gains = [
+        row["values"]
+        for row in _rows(record, learning_rate=chosen_rates["normformer"], **wanted)
+    ]
+    found["first_gain"] = f"{median(values[0] for values in gains):.2f}"
+    found["first_gain_range"] = _span([values[0] for values in gains], 2)
+    found["last_gain"] = f"{median(values[-1] for values in gains):.2f}"
+    found["last_gain_range"] = _span([values[-1] for values in gains], 2)
+    (one_by_one,) = _rows(record, quantity="seconds_one_by_one")
+    (at_once,) = _rows(record, quantity="seconds_together")
+    return found | batching_facts(
+        one_by_one["values"], at_once["values"], len(SEEDS), chosen["steps"]
+    )
+
+
+WORDS = {
+    "zh": {
+        "title": "NormFormer 与 Pre-LN：达到同样的损失要多少步",
+        "gaps": "比同种子 Pre-LN 高出的损失",
+        "rates": "各学习率，{steps_end} 步时的损失",
+        "ratios": "达到 Pre-LN {steps_most} 步损失的步数比",
+        "pre": "Pre-LN",
+        "normformer": "NormFormer",
+        "head_scale": "只加头的系数",
+        "attention_norm": "只加注意力后的",
+        "inner_norm": "只加前馈内部的",
+        "norms_only": "两处，无增益",
+        "pre_default": "Pre-LN，默认",
+        "normformer_default": "NormFormer，默认",
+        "default_row": "默认初始化",
+        "step": "步数",
+        "loss": "损失（nat/字节）",
+        "rate": "学习率（对数刻度）",
+        "ratio": "步数 ÷ Pre-LN 的步数",
+        "gap": "损失之差（nat/字节）",
+        "band": (
+            "线与大标记：{seeds} 个种子的中位数；色带与竖线：从最小到最大；"
+            "小空心圆：每个种子，三角：训练结束仍未达到。灰色："
+            "论文在 1.3B 上报告的快 24 %。“默认”：PyTorch 的默认初始化。"
+        ),
+        "caption": (
+            "字节级小解码器（d = {d}，{layers} 层，{steps} 步，预热后学习率不变）："
+            "NormFormer 与它的各个部分，要多少步才达到 Pre-LN 的验证损失。"
+        ),
+        "alt": (
+            "三幅图。上图是 NormFormer 比 Pre-LN 高出的验证损失，随步数变化："
+            "{steps_end} 步时相差 {normformer_gap}（Pre-LN 为 {pre_loss}），"
+            "换成默认初始化为 {normformer_default_gap}。中图是各种结构在学习率 "
+            "{grid}（默认初始化：{grid_default}）下的最终损失。"
+            "下图是步数之比，1 表示与 Pre-LN 一样快："
+            "NormFormer {normformer_ratio_most}，只加头的系数 {head_scale_ratio_most}，"
+            "只加注意力后的 LayerNorm {attention_norm_ratio_most}，"
+            "只加前馈网络内部的 LayerNorm {inner_norm_ratio_most}，"
+            "两个 LayerNorm 都加但没有增益和偏置 {norms_only_ratio_most}；"
+            "换成默认初始化，NormFormer {normformer_default_ratio_most}。"
+        ),
+    },
+    "en": {
+        "title": "NormFormer and Pre-LN: steps to the same loss",
+        "gaps": "Loss above Pre-LN's, same seed",
+        "rates": "Loss at step {steps_end}, by rate",
+        "ratios": "Steps to Pre-LN's loss at {steps_most}",
+        "pre": "Pre-LN",
+        "normformer": "NormFormer",
+        "head_scale": "head scale",
+        "attention_norm": "attention norm",
+        "inner_norm": "inner norm",
+        "norms_only": "both, no gains",
+        "pre_default": "Pre-LN, default",
+        "normformer_default": "NormFormer, default",
+        "default_row": "default init",
+        "step": "step",
+        "loss": "nats per byte",
+        "rate": "learning rate (logarithmic)",
+        "ratio": "steps ÷ steps of Pre-LN",
+        "gap": "nats per byte",
+        "band": (
+            "Lines and large markers: median of {seeds} seeds. Bands, bars: least to "
+            "greatest. Small circles: each seed; triangles: not there by the end. "
+            "Grey: 24 % faster, as the paper reports at 1.3B. Default: PyTorch's own "
+            "initialization."
+        ),
+        "caption": (
+            "Small byte-level decoders (d = {d}, {layers} layers, {steps} steps, a "
+            "constant learning rate after the warm-up): how many steps NormFormer "
+            "and its parts need to reach Pre-LN's held-out loss."
+        ),
+        "alt": (
+            "Three charts. Top, by how much NormFormer's held-out loss is above "
+            "Pre-LN's, by step: {normformer_gap} at step {steps_end} (where Pre-LN "
+            "has {pre_loss}), {normformer_default_gap} with the default "
+            "initialization. Middle, the final loss of all structures at the learning "
+            "rates {grid} (default initialization: {grid_default}). Bottom, the ratio "
+            "of steps, where 1 is as fast as Pre-LN: NormFormer "
+            "{normformer_ratio_most}, head scale alone {head_scale_ratio_most}, the "
+            "LayerNorm after attention alone {attention_norm_ratio_most}, the inner "
+            "LayerNorm alone {inner_norm_ratio_most}, both LayerNorms without gains "
+            "and biases {norms_only_ratio_most}; with the default initialization, "
+            "NormFormer {normformer_default_ratio_most}."
+        ),
+    },
+}
+
+
+def plot(record, words):
+    from math import isfinite
+    from statistics import median
+
+    from matplotlib.ticker import NullLocator
+
+    from scripts.measure import look
+
+    grid = sorted({rate for arm in ARMS for rate in rates(record, arm)})
+    figure, (top, middle, bottom) = look.new_figure(words, record, rows=3, height=10.2)
+    drawn = {arm: look.style(series) for series, arm in enumerate(TIMED)}
+    for arm in ("pre", "normformer"):  # the same mark, open: default initialization
+        drawn[arm + DEFAULT] = {**drawn[arm], "linestyle": look.LINES[2]}
+        drawn[arm + DEFAULT] |= {"markerfacecolor": "none", "markeredgewidth": 1.2}
+    top.axhline(0, color=look.MUTED, linewidth=1.2, linestyle=look.LINES[1])
+    for arm in ("normformer", "normformer_default"):
+        steps, gaps = along(record, arm)
+        top.plot(steps, list(map(median, gaps)), **{**drawn[arm], "markersize": 3.5})
+        low, high = list(map(min, gaps)), list(map(max, gaps))
+        colour = drawn[arm]["color"]
+        top.fill_between(steps, low, high, color=colour, alpha=0.15, linewidth=0)
+    top.set_xlabel(words["step"])
+    top.set_ylabel(words["gap"])
+
+    # Side by side at each rate, so that the ranges do not hide each other.
+    for series, arm in enumerate(ARMS):
+        places, medians, lows, highs = [], [], [], []
+        for rate in rates(record, arm):
+            ends = [end for end in finals(record, arm, rate) if isfinite(end)]
+            if ends:
+                places.append(rate * 1.04 ** (series - 3.5))
+                medians.append(median(ends))
+                lows.append(min(ends))
+                highs.append(max(ends))
+        middle.plot(
+            places, medians, label=words[arm], **{**drawn[arm], "markersize": 4.5}
+        )
+        middle.vlines(places, lows, highs, color=drawn[arm]["color"], linewidth=1)
+    middle.set_xscale("log")
+    middle.xaxis.set_minor_locator(NullLocator())
+    middle.set_xticks(grid, [f"{rate:g}" for rate in grid])
+    middle.set_xlabel(words["rate"])
+    middle.set_ylabel(words["loss"])
+
+    others = [arm for arm in ARMS if arm != base_of(arm)]
+    bottom.axvspan(1 / 1.24, 1 - 0.24, color=look.PANEL, linewidth=0)  # 24 % of what?
+    bottom.axvline(1, color=look.MUTED, linewidth=1.2, linestyle=look.LINES[1])
+    for place, arm in enumerate(others):
+        pairs = ratios(record, arm, SHARES["most"])
+        colour = drawn[arm]["color"]
+        for there, marker in ((True, "o"), (False, ">")):
+            each = [ratio for ratio, reached in pairs if reached is there]
+            bottom.plot(
+                each,
+                [place + 0.18] * len(each),
+                linestyle="none",
+                marker=marker,
+                markersize=5,
+                markerfacecolor="none",
+                markeredgewidth=1,
+                color=colour,
+            )
+        bottom.plot(
+            [median(ratio for ratio, _ in pairs)],
+            [place - 0.12],
+            **{**drawn[arm], "linestyle": "none", "markersize": 7},
+        )
+    names = [words["default_row" if arm.endswith(DEFAULT) else arm] for arm in others]
+    bottom.set_yticks(range(len(others)), names)
+    bottom.set_ylim(len(others) - 0.5, -0.5)
+    bottom.set_xlabel(words["ratio"])
+    for axis, title in ((top, "gaps"), (middle, "rates"), (bottom, "ratios")):
+        axis.set_title(words[title])
+    look.legend(figure, *middle.get_legend_handles_labels())
+    look.footer(figure, record, words, words["band"])
+    return figure
