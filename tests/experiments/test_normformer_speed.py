@@ -191,6 +191,7 @@ def test_facts_say_what_the_rows_say(record):
         "normformer_ratio_end": "0.50",
         "normformer_ratio_end_range": "[0.50, 0.50]",
         "normformer_sooner_end": "8",
+        "attention_norm_equal_ratio": "> 1.50",
         "head_scale_ratio_half": "1.00",
         "head_scale_sooner_half": "0",
         "attention_norm_ratio_end": "> 1.00",
