@@ -1,0 +1,222 @@
+"""The experiment measures what its page says, and says it in both languages."""
+
+from math import inf, log
+
+import pytest
+import torch
+
+from scripts.experiments import depth_limit
+from scripts.measure.records import Record, rows_problem
+from scripts.measure.together import warm_up
+from tests.tiny import (
+    check_facts_and_words,
+    draw,
+    select,
+    tiny_record,
+    tiny_rows,
+)
+
+TINY = depth_limit.SIZES["tiny"]
+SEEDS = list(depth_limit.SEEDS)
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return tiny_rows(depth_limit)
+
+
+@pytest.fixture(scope="module")
+def record(rows):
+    return tiny_record("depth_limit", rows, SEEDS)
+
+
+def test_rows(rows):
+    assert rows_problem(list(rows[0]), rows) is None
+    slow, depth, factor = TINY["longer"]
+    stacks = [(a, n, TINY["steps"]) for n in TINY["rates"] for a in depth_limit.ARMS]
+    for arm, layers, steps in [*stacks, (slow, depth, factor * TINY["steps"])]:
+        run = dict(placement=arm, layers=layers, steps=steps)
+        for rate in TINY["rates"][layers]:
+            found = select(rows, quantity="loss", learning_rate=rate, **run)
+            assert [row["seed"] for row in found] == SEEDS
+            assert all(len(row["values"]) == 2 for row in found)
+        found = select(rows, quantity="gradient", **run)
+        assert [row["seed"] for row in found] == SEEDS
+        assert all(len(row["values"]) == 5 for row in found)
+    for quantity in ("seconds_one_by_one", "seconds_together"):
+        (timed,) = select(rows, quantity=quantity)
+        assert len(timed["values"]) == TINY["rounds"]
+    assert len(rows) == 9 * 5 * 3 + 3 + 2
+
+
+@pytest.mark.parametrize("arm", depth_limit.ARMS)
+def test_a_run_is_a_plain_loop_of_adamw(rows, arm):
+    layers, seed, steps = 3, 3, TINY["steps"]
+    for rate in TINY["rates"][layers]:
+        model = depth_limit.fresh(arm, layers, TINY, seed)
+        optimizer = torch.optim.AdamW(model.parameters(), rate, weight_decay=0.0)
+        factor = warm_up(steps, 1)
+        generator = torch.Generator().manual_seed(seed)
+        held_out = depth_limit.held_out(TINY)
+        values = [depth_limit.loss_of(model, held_out).item()]
+        for step in range(steps):
+            text = depth_limit.sequences(TINY["batch"], TINY["context"], generator)
+            optimizer.param_groups[0]["lr"] = rate * factor(step)
+            optimizer.zero_grad()
+            depth_limit.loss_of(model, text).backward()
+            if step == 0:
+                linear = [m for m in model.modules() if isinstance(m, torch.nn.Linear)]
+                down = [m.weight for m in linear if m.in_features == 4 * TINY["d"]]
+                norms = [float(weight.grad.norm()) for weight in down]
+            optimizer.step()
+        values.append(depth_limit.loss_of(model, held_out).item())
+        wanted = dict(placement=arm, layers=layers, seed=seed)
+        (found,) = select(rows, quantity="loss", learning_rate=rate, **wanted)
+        assert found["values"] == pytest.approx(values, abs=1e-4)
+    (found,) = select(rows, quantity="gradient", **wanted)
+    assert len(norms) == layers
+    ends = found["values"][0], found["values"][-1]
+    assert ends == pytest.approx((norms[0], norms[-1]), rel=1e-3)
+
+
+def test_arms_are_what_they_say():
+    layers, x = 3, torch.randn(2, 4, TINY["d"])
+    post, pre, sandwich, deep = (
+        depth_limit.fresh(arm, layers, TINY, 0) for arm in depth_limit.ARMS
+    )
+    norm, (alpha, beta) = torch.nn.functional.layer_norm, (6**0.25, 24**-0.25)
+    shape = x.shape[-1:]
+    stacks = [model[1 : 2 * layers + 1] for model in (post, pre, sandwich)]
+    for blocks in zip(*stacks, strict=True):
+        f = blocks[0].branch
+        plain = [block(x) for block in blocks]
+        expected = [
+            norm(x + f(x), shape),
+            x + f(norm(x, shape)),
+            x + norm(f(norm(x, shape)), shape),
+        ]
+        for one, other in zip(plain, expected, strict=True):
+            assert torch.allclose(one, other, atol=1e-5)
+    for block in deep[1:-1]:
+        assert torch.allclose(
+            block(x), norm(alpha * x + block.branch(x), shape), atol=1e-5
+        )
+    ends = [isinstance(model[-2], torch.nn.LayerNorm) for model in (post, pre)]
+    assert ends == [False, True]
+    assert isinstance(sandwich[-2], torch.nn.LayerNorm)
+    assert len(post) == len(deep) == 2 * layers + 2
+    scaled = dict(deep.named_parameters())
+    for name, weight in post.named_parameters():
+        small = name.split(".")[-2] in ("value", "output", "up", "down")
+        assert torch.allclose(scaled[name], beta * weight if small else weight)
+    assert torch.equal(post[0].weight, sandwich[0].weight)
+
+
+def test_task():
+    size = {**TINY, "held_out": 4000, "context": 8}
+    text = depth_limit.held_out(size)
+    assert text.shape == (4000, 9)
+    found = depth_limit.references(text)
+    assert list(found) == list(depth_limit.REFERENCES)
+    assert found["unigram"] == pytest.approx(log(4))
+    # The second token is the first with chance s, each other with (1 - s) / 3.
+    high, low = 0.85, 0.05
+    s = high**2 + 3 * low**2
+    exact = -s * log(s) - (1 - s) * log((1 - s) / 3)
+    assert found["last_token"] == pytest.approx(exact, abs=0.02)
+    assert float((text[:, 1:] == text[:, :-1]).double().mean()) == pytest.approx(
+        s, abs=0.01
+    )
+    entropy = -high * log(high) - 3 * low * log(low)
+    assert entropy < found["best"] < found["last_token"] - 0.1
+    first = depth_limit.references(text[:, :2])
+    assert first["best"] == pytest.approx(first["last_token"])
+
+
+def test_steps_repeat_exactly():
+    steps = depth_limit.measure("tiny")
+    assert steps[0].run() == steps[0].run()
+    assert len({repr(step.cell) for step in steps}) == len(steps) == 8 + 1 + 2
+    assert [step.timed for step in steps] == [False] * 10 + [True]
+
+
+def test_facts_and_words(record):
+    check_facts_and_words(depth_limit, record)
+
+
+def made(record, loss):
+    """The record with losses, gradients and references made up."""
+
+    def values(row):
+        quantity = row["quantity"]
+        if quantity == "loss":
+            return [2.0, loss(row)]
+        if quantity == "gradient":
+            return [1e-6 if row["placement"] == "post" else 3.0, 1, 1, 1, 1.5]
+        plain = {"unigram": 1.4, "last_token": 0.9, "best": 0.6}
+        plain |= {"seconds_one_by_one": 2.0, "seconds_together": 1.0}
+        return [plain[quantity]] * len(row["values"])
+
+    rows = [{**row, "values": values(row)} for row in record.rows]
+    return Record(
+        record.experiment, "m", "tiny", record.provenance, record.columns, rows
+    )
+
+
+def test_facts_say_what_the_rows_say(record):
+    """Rows made up so that every number can be told by eye."""
+
+    def loss(row):
+        if row["learning_rate"] == 4e-2:
+            return None
+        if row["placement"] == "post" and row["steps"] == TINY["steps"]:
+            return 1.15 + 0.1 * (row["layers"] == 3 and row["seed"] > 1)
+        return 0.7 + 0.01 * row["seed"] - 0.1 * (row["placement"] == "deepnorm")
+
+    expected = {
+        "threshold": "1.20",
+        "post_2": "1.15",
+        "post_least": "1.15",
+        "post_2_trained": "5",
+        "post_3": "1.25",
+        "post_3_range": "[1.15, 1.25]",
+        "post_3_trained": "2",
+        "post_deepest": "2",
+        "pre_most": "0.72",
+        "pre_most_rate": "0.01",
+        "pre_deepest": "3",
+        "deepnorm_less_pre_3": "−0.10",
+        "longer": "0.72",
+        "longer_trained": "5",
+        "steps_longer": "6",
+        "runs": "80",
+        "diverged": "40",
+        "edges": "7",
+        "choices": "7",
+        "post_most_gradient_ratio": "6.7 × 10⁻⁷",
+        "pre_most_gradient_ratio": "2",
+        "sublayers": "6",
+        "together_gain": "2.00",
+        "raced_runs": "10",
+    }
+    facts = depth_limit.facts(made(record, loss))
+    assert {name: facts[name] for name in expected} == expected
+    lost = depth_limit.facts(made(record, lambda row: None))
+    assert lost["post_3"] == "∞"
+    assert lost["post_deepest"] == "0"
+
+
+def test_losses_that_are_not_finite_are_null():
+    row = depth_limit.row("post", 2, TINY, 1, 1e-3, 0, "loss", [1.0, inf, float("nan")])
+    assert row["values"] == [1.0, None, None]
+
+
+@pytest.mark.parametrize("lang", ["zh", "en"])
+def test_plot(record, lang):
+    figure = draw(depth_limit, record, lang)
+    by_depth, by_rate, by_layer = figure.axes
+    assert len(by_depth.lines) == 4 + 1 + 3
+    assert len(by_rate.lines) == 4 + 3
+    assert len(by_layer.lines) == 4
+    assert by_depth.get_ylim() == by_rate.get_ylim()
+    draw(depth_limit, made(record, lambda row: None), lang)
