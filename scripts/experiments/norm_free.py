@@ -1,0 +1,645 @@
+"""What does a small language model lose without norms, and does nGPT save steps?
+
+One decoder in eight versions: Pre-Norm with RMSNorm; DyT in the place of each norm,
+with alpha starting at 0.5 and at 1; no norm at all; no norm, but a learned number on
+every branch that starts at 1/sqrt(number of branches) (SkipInit) or at zero
+(ReZero); and nGPT, whose matrices are put back on the sphere after every step. The
+last one has both RMSNorm and SkipInit's numbers: it tells what the small branches do
+from what the missing norms do. All but nGPT have one body: the attention with rotary
+positions and the SwiGLU of the Llama page. nGPT's own layers have them too, and
+matrices of the same shapes.
+
+Every version is trained at every learning rate of one grid, with all seeds; the best
+is the one of the least median held-out loss at the end. nGPT follows its recipe: no
+weight decay, no warm-up. The others have both. RMSNorm and nGPT are also trained for an
+eighth, a quarter and half of the steps, each with its own schedule, since "fewer steps
+to the same loss" compares whole trainings, not points inside of one.
+
+A row holds one quantity of one run: `values` are held-out losses in nats per byte
+after the steps in `at`, null where the loss is not finite; or, for the control and the
+batching, the loss of the bytes' frequencies and seconds of rounds.
+"""
+
+from functools import partial
+
+from scripts.measure.records import Step
+
+SEEDS = tuple(range(5))
+METHOD = (
+    "AdamW with betas 0.9 and 0.95, gradients clipped at 1, learning rate falling "
+    "linearly to zero; warm-up over the first tenth and weight decay 0.1 on matrices, "
+    "both absent for nGPT; every matrix drawn with variance 1 / fan-in, embedding rows "
+    "with variance 1, for nGPT then put on the sphere; random pieces of the standard "
+    "library's sources, the last tenth of each module held out; the same held-out "
+    "pieces for all runs; float32; all seeds and rates of one version as one stack"
+)
+PARALLEL = True
+DYT = {"dyt_half": 0.5, "dyt_one": 1.0}  # where alpha starts
+NORMED = ("rms_norm", "rms_norm_small")
+# Where the numbers on the branches start; None: 1 / sqrt(number of branches).
+STARTS = {"skip_init": None, "re_zero": 0.0, "rms_norm_small": None}
+ARMS = (*NORMED, *DYT, "plain", "skip_init", "re_zero", "ngpt")
+LENGTHS = ("rms_norm", "ngpt")  # trained for fewer steps, too
+SHARES = (1 / 8, 1 / 4, 1 / 2, 1.0)  # of all steps
+RATES = (4e-3, 1e-2, 2.5e-2, 6.25e-2, 0.16)
+VOCABULARY = 256
+WARM_UP, WEIGHT_DECAY, BETAS, LONGEST = 0.1, 0.1, (0.9, 0.95), 1.0
+SIZES = {
+    "tiny": {
+        "d": 8,
+        "layers": 2,
+        "heads": 2,
+        "hidden": 16,
+        "context": 8,
+        "batch": 2,
+        "steps": 8,
+        "rates": (1e-2, 3e-2),
+    },
+    "small": {
+        "d": 32,
+        "layers": 4,
+        "heads": 4,
+        "hidden": 88,
+        "context": 32,
+        "batch": 8,
+        "steps": 400,
+        "rates": RATES,
+    },
+    "full": {
+        "d": 192,
+        "layers": 6,
+        "heads": 6,
+        "hidden": 512,
+        "context": 128,
+        "batch": 16,
+        "steps": 1200,
+        "rates": tuple(rate / 4 for rate in RATES),
+    },
+}
+EVALUATION = {"tiny": 1, "small": 16, "full": 16}  # batches of held-out pieces
+MOMENTS = (1 / 24, 1 / 12, 1 / 6, 1 / 4, 3 / 8, 1 / 2, 5 / 8, 3 / 4, 7 / 8, 1)
+ROUNDS = {"tiny": 2, "small": 9, "full": 9}
+
+
+def bare(arm: str, setting: dict):
+    """The model of an arm; its matrices are to be drawn."""
+    from torch import nn
+
+    from snippets.normalized_transformer.model import NormalizedTransformer
+    from snippets.pre_norm_vs_post_norm.blocks import PreNormBlock
+    from snippets.pre_norm_vs_post_norm.decoder import Decoder
+    from snippets.rms_norm import small_decoder
+    from snippets.rms_norm.reference import RMSNorm
+    from snippets.transformer_block.decoder import Attention, Sizes, SwiGLU
+    from snippets.without_normalization.reference import DynamicTanh
+    from snippets.without_normalization.residual import ScaledResidual
+
+    d, layers, heads = (setting[name] for name in ("d", "layers", "heads"))
+    if arm == "ngpt":
+        return NormalizedTransformer(VOCABULARY, d, layers, heads, setting["hidden"])
+    sizes = Sizes(
+        d=d,
+        heads=heads,
+        kv_heads=heads,
+        width=d // heads,
+        hidden=setting["hidden"],
+        base=1e4,
+    )
+
+    def norm(d: int):
+        if arm in DYT:
+            return DynamicTanh(d, DYT[arm])
+        return RMSNorm(d) if arm in NORMED else nn.Identity()
+
+    def block(sublayer, norm):
+        attends = isinstance(sublayer, small_decoder.Attention)
+        body = Attention(sizes) if attends else SwiGLU(sizes)
+        if arm in STARTS:
+            start = STARTS[arm]
+            start = (2 * layers) ** -0.5 if start is None else start
+            return ScaledResidual(nn.Sequential(norm, body), start)
+        return PreNormBlock(body, norm)
+
+    return Decoder(d, layers, heads, VOCABULARY, block=block, norm=norm)
+
+
+def fresh(arm: str, setting: dict, seed: int):
+    """A model of an arm at its start."""
+    from snippets.normalized_transformer.model import normalize_weights
+    from snippets.pre_norm_vs_post_norm.decoder import initialize
+
+    model = initialize(bare(arm, setting), seed)
+    if arm == "ngpt":
+        normalize_weights(model)
+    return model
+
+
+def to_sphere(parameters: dict) -> None:
+    """normalize_weights on stacked parameters, (runs, out, in), in place."""
+    from snippets.normalized_transformer.sphere import unit
+
+    for name, each in parameters.items():
+        if name.endswith(".weight"):
+            writes = name.endswith("_out.weight")  # to the stream: columns
+            each.copy_(unit(each, dim=1 if writes else 2))
+
+
+def shorten(gradients: dict, longest: float) -> None:
+    """Clip each run's gradient, in place; a learned number counts as a vector."""
+    from scripts.measure.together import norms
+
+    found = norms({name: each.unsqueeze(1) for name, each in gradients.items()})
+    factors = (longest / (found + 1e-6)).clamp(max=1.0)
+    for each in gradients.values():
+        each.mul_(factors.reshape(-1, *[1] * (each.ndim - 1)))
+
+
+def train(arm: str, models, data, steps: int, rates, seen) -> None:
+    """Train all runs in place; `seen(step)` is called after each step, from 1 on.
+
+    `rates` is one learning rate, or one for each run.
+    """
+    from scripts.measure.together import AdamW, warm_up
+
+    on_sphere = arm == "ngpt"
+    matrices = {name for name, each in models.parameters.items() if each.ndim > 2}
+    optimizer = AdamW(
+        models.parameters,
+        rates,
+        betas=BETAS,
+        weight_decay=0.0 if on_sphere else WEIGHT_DECAY,
+        decays=matrices.__contains__,
+    )
+    factor = warm_up(steps, 0 if on_sphere else max(1, round(WARM_UP * steps)))
+    for step in range(steps):
+        _, gradients = models.gradients(loss_of_run, data(step))
+        shorten(gradients, LONGEST)
+        optimizer.step(gradients, factor(step))
+        if on_sphere:
+            to_sphere(models.parameters)
+        seen(step + 1)
+
+
+def loss_of_run(model, text):
+    from scripts.measure.corpus import loss_of
+
+    return loss_of(model, text)
+
+
+def moments(steps: int) -> list[int]:
+    """Steps after which the held-out loss is taken; 0 is before the first."""
+    return sorted({0, *(max(1, round(share * steps)) for share in MOMENTS)})
+
+
+def held_out_pieces(size: str):
+    """(batches, batch, context + 1), the same for all runs of a size."""
+    import torch
+
+    from scripts.measure.corpus import corpus, sample
+
+    setting, generator = SIZES[size], torch.Generator().manual_seed(2026)
+    _, held_out = corpus()
+    return torch.stack(
+        [
+            sample(held_out, setting["batch"], setting["context"], generator)
+            for _ in range(EVALUATION[size])
+        ]
+    )
+
+
+def stream(size: str, seed: int):
+    """data(step) of one run: the same pieces in the same order for every arm."""
+    import torch
+
+    from scripts.measure.corpus import corpus, sample
+
+    setting, generator = SIZES[size], torch.Generator().manual_seed(seed)
+    training, _ = corpus()
+    return lambda: sample(training, setting["batch"], setting["context"], generator)
+
+
+def row(arm, steps, rate, seed, quantity, at, values) -> dict:
+    return {
+        "arm": arm,
+        "steps": steps,
+        "rate": rate,
+        "seed": seed,
+        "quantity": quantity,
+        "at": at,
+        "values": values,
+    }
+
+
+def runs(size: str, arm: str, share: float) -> list[dict]:
+    """Train all seeds of one arm at every learning rate."""
+    from math import isfinite
+
+    import torch
+
+    from scripts.measure.together import Together
+
+    setting = SIZES[size]
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    steps = max(1, round(share * setting["steps"]))
+    each = [(rate, seed) for rate in setting["rates"] for seed in SEEDS]
+    models = Together([fresh(arm, setting, seed).to(device) for _, seed in each])
+    batches = held_out_pieces(size).to(device)
+    streams = [stream(size, seed) for seed in SEEDS]
+    wanted, at, losses = moments(steps), [], []
+
+    def data(step):
+        texts = torch.stack([draw() for draw in streams])
+        return texts.repeat(len(setting["rates"]), 1, 1).to(device)
+
+    def seen(step):
+        if step in wanted:
+            shared = [text.expand(len(each), -1, -1) for text in batches]
+            found = sum(models.losses(loss_of_run, text) for text in shared)
+            at.append(step)
+            losses.append((found / len(shared)).tolist())
+
+    seen(0)
+    train(arm, models, data, steps, [rate for rate, _ in each], seen)
+    return [
+        row(
+            arm,
+            steps,
+            rate,
+            seed,
+            "held_out",
+            at,
+            [value if isfinite(value) else None for value in values],
+        )
+        for (rate, seed), values in zip(each, zip(*losses, strict=True), strict=True)
+    ]
+
+
+def frequencies(size: str) -> list[dict]:
+    """The held-out loss of a model that knows the bytes' frequencies alone."""
+    import torch
+
+    from scripts.measure.corpus import corpus
+
+    training, _ = corpus()
+    counts = torch.bincount(training, minlength=VOCABULARY).double() + 1
+    following = held_out_pieces(size)[..., 1:].flatten()
+    loss = -(counts / counts.sum()).log()[following].mean()
+    return [row(None, None, None, None, "frequencies", None, [loss.item()])]
+
+
+def batching(size: str) -> list[dict]:
+    """Seconds of a training step of all runs: a loop of models, and one stack."""
+    import torch
+
+    from scripts.measure.batching import race
+
+    setting = SIZES[size]
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    seeds = [seed for _ in setting["rates"] for seed in SEEDS]
+    models = [fresh("rms_norm", setting, seed).to(device) for seed in seeds]
+    text = torch.stack([stream(size, seed)() for seed in seeds]).to(device)
+    found = race(models, loss_of_run, (text,), ROUNDS[size])
+    return [
+        row("rms_norm", setting["steps"], None, None, quantity, None, seconds)
+        for quantity, seconds in zip(
+            ("seconds_one_by_one", "seconds_together"), found, strict=True
+        )
+    ]
+
+
+def measure(size: str) -> list[Step]:
+    """One step trains all seeds of one arm at every learning rate."""
+    trained = [
+        (arm, share)
+        for arm in ARMS
+        for share in (SHARES if arm in LENGTHS else SHARES[-1:])
+    ]
+    steps = [
+        Step(
+            {"arm": arm, "share": share},
+            partial(runs, size, arm, share),
+            cost=share * (1.5 if arm == "ngpt" else 1.0),
+        )
+        for arm, share in trained
+    ]
+    steps.append(Step({"frequencies": size}, partial(frequencies, size), cost=0.01))
+    batched = Step({"batching": "all runs"}, partial(batching, size), True, cost=0.1)
+    return [*steps, batched]
+
+
+# What the page says -------------------------------------------------------
+
+
+def _quantity(record, quantity) -> list[dict]:
+    return [row for row in record.rows if row["quantity"] == quantity]
+
+
+def _lengths(record) -> list[int]:
+    """The trainings' numbers of steps, least first."""
+    return sorted({row["steps"] for row in _quantity(record, "held_out")})
+
+
+def _rates(record) -> list[float]:
+    return sorted({row["rate"] for row in _quantity(record, "held_out")})
+
+
+def _runs(record, arm, rate, steps=None) -> list[list[float]]:
+    """Held-out losses of each seed at the moments; infinite where not finite."""
+    steps = steps or _lengths(record)[-1]
+    found = sorted(
+        (row["seed"], row["values"])
+        for row in _quantity(record, "held_out")
+        if (row["arm"], row["rate"], row["steps"]) == (arm, rate, steps)
+    )
+    return [[float("inf") if v is None else v for v in values] for _, values in found]
+
+
+def _ends(record, arm, rate, steps=None) -> list[float]:
+    return [values[-1] for values in _runs(record, arm, rate, steps)]
+
+
+def _best(record, arm, steps=None) -> float:
+    """The learning rate of the least median loss at the end."""
+    from statistics import median
+
+    return min(_rates(record), key=lambda r: median(_ends(record, arm, r, steps)))
+
+
+def _moments(record, steps=None) -> list[int]:
+    steps = steps or _lengths(record)[-1]
+    (found, *_) = (
+        row["at"] for row in _quantity(record, "held_out") if row["steps"] == steps
+    )
+    return found
+
+
+def _guess(record) -> float:
+    return _quantity(record, "frequencies")[0]["values"][0]
+
+
+def _diverged(record, arm, rates) -> int:
+    """Runs that end no better than the bytes' frequencies, or not finite."""
+    ends = [end for rate in rates for end in _ends(record, arm, rate)]
+    return sum(not end < _guess(record) for end in ends)
+
+
+def _number(value: float, digits: int = 2) -> str:
+    digits = 0 if value > 1000 else digits
+    return f"{value:.{digits}f}".replace("-", "\u2212")
+
+
+def _range(values: list[float], digits: int = 2) -> str:
+    return f"[{_number(min(values), digits)}, {_number(max(values), digits)}]"
+
+
+def _steps_to(curve: list[tuple[int, float]], loss: float) -> tuple[str, float]:
+    """(sign, steps) a training must have to end at a loss; curve: (steps, loss).
+
+    Between two trainings, on a straight line in the logarithm of the steps.
+    Beyond the longest the sign is ">", below the shortest "<".
+    """
+    from itertools import pairwise
+    from math import exp, log
+
+    if loss > curve[0][1]:
+        return "< ", curve[0][0]
+    for (few, high), (many, low) in pairwise(curve):
+        if low <= loss <= high:
+            share = (high - loss) / (high - low) if high > low else 0.0
+            return "", exp(log(few) + share * log(many / few))
+    return "> ", curve[-1][0]
+
+
+def facts(record) -> dict[str, str]:
+    from statistics import median
+
+    from scripts.measure.batching import batching_facts
+
+    setting = SIZES[record.size]
+    lengths, rates = _lengths(record), _rates(record)
+    most = lengths[-1]
+    found = {
+        "seeds": str(len(SEEDS)),
+        "guess": _number(_guess(record)),
+        "rates": ", ".join(f"{rate:g}" for rate in rates),
+        "runs_per_arm": str(len(SEEDS) * len(rates)),
+        "lengths": ", ".join(map(str, lengths)),
+        "bytes": str(most * setting["batch"] * setting["context"]),
+    }
+    for name in ("d", "layers", "heads", "hidden", "context", "batch", "steps"):
+        found[name] = str(setting[name])
+
+    def paired(arm, other, steps=most):
+        ours, theirs = (
+            _ends(record, each, _best(record, each, steps), steps)
+            for each in (arm, other)
+        )
+        return [one - two for one, two in zip(ours, theirs, strict=True)]
+
+    at_edge = []
+    for arm in ARMS:
+        best = _best(record, arm)
+        ends = _ends(record, arm, best)
+        gaps = paired(arm, "rms_norm")
+        found[f"{arm}_rate"] = f"{best:g}"
+        found[f"{arm}_end"] = _number(median(ends))
+        found[f"{arm}_end_range"] = _range(ends)
+        found[f"{arm}_gap"] = _number(median(gaps), 3)
+        found[f"{arm}_gap_range"] = _range(gaps, 3)
+        found[f"{arm}_diverged"] = str(_diverged(record, arm, rates))
+        found[f"{arm}_diverged_at_best"] = str(_diverged(record, arm, [best]))
+        if best in (rates[0], rates[-1]):
+            at_edge.append(arm)
+        curves = _runs(record, arm, best)
+        for step, losses in zip(
+            _moments(record), zip(*curves, strict=True), strict=True
+        ):
+            found[f"{arm}_after_{step}"] = _number(median(losses))
+    found["at_edge"] = str(len(at_edge))
+    found["moments"] = ", ".join(map(str, _moments(record)))
+
+    curves = {}
+    for arm in LENGTHS:
+        curves[arm] = []
+        for steps in lengths:
+            best = _best(record, arm, steps)
+            ends = _ends(record, arm, best, steps)
+            curves[arm].append((steps, median(ends)))
+            found[f"{arm}_of_{steps}"] = _number(median(ends))
+            found[f"{arm}_of_{steps}_range"] = _range(ends)
+            found[f"{arm}_of_{steps}_rate"] = f"{best:g}"
+            if best in (rates[0], rates[-1]) and steps < most:
+                at_edge.append(f"{arm}_of_{steps}")
+    found["at_edge_of_lengths"] = str(len(at_edge))
+    gaps = paired("skip_init", "rms_norm_small")
+    found["norms_less_gap"] = _number(median(gaps), 3)  # with small branches in both
+    found["norms_less_gap_range"] = _range(gaps, 3)
+    for steps in lengths:
+        gaps = paired("ngpt", "rms_norm", steps)
+        found[f"ngpt_gap_of_{steps}"] = _number(median(gaps), 3)
+        found[f"ngpt_gap_of_{steps}_range"] = _range(gaps, 3)
+    for steps, loss in curves["ngpt"]:
+        sign, needed = _steps_to(curves["rms_norm"], loss)
+        found[f"rms_norm_steps_for_ngpt_of_{steps}"] = f"{sign}{needed:.0f}"
+        found[f"ngpt_saves_of_{steps}"] = f"{sign}{needed / steps:.2f}"
+
+    one_by_one, together = (
+        _quantity(record, f"seconds_{name}")[0]["values"]
+        for name in ("one_by_one", "together")
+    )
+    return found | batching_facts(one_by_one, together, len(SEEDS) * len(rates), most)
+
+
+WORDS = {
+    "zh": {
+        "title": "没有归一化层的解码器：留出集损失",
+        "rms_norm": "RMSNorm（Pre-Norm）",
+        "rms_norm_small": "RMSNorm，小分支",
+        "dyt_half": "DyT，α 从 0.5 开始",
+        "dyt_one": "DyT，α 从 1 开始",
+        "plain": "什么都不加",
+        "skip_init": "SkipInit",
+        "re_zero": "ReZero",
+        "ngpt": "nGPT",
+        "by_rate": "训练结束时，随学习率变化",
+        "by_step": "训练过程中，各取最好的学习率",
+        "by_length": "长短不同的完整训练，各取最好的学习率",
+        "rate": "学习率（对数刻度）",
+        "step": "步",
+        "length": "整个训练的步数（对数刻度）",
+        "loss": "损失（nats/字节）",
+        "guess": "只知道字节频率",
+        "band": (
+            "线：{seeds} 个种子的中位数；色带：从最小到最大。上沿的 ×：中位数发散，"
+            "即最后不是有限数，或不低于字节频率的损失。"
+        ),
+        "caption": (
+            "在标准库源码上训练的字节级解码器（d = {d}，{layers} 层，{steps} 步）："
+            "各种不用归一化层的做法与 RMSNorm 的留出集损失。"
+        ),
+        "alt": (
+            "三幅图，纵轴都是留出集损失，单位 nats/字节。前两幅的虚线是字节频率的损失 "
+            "{guess}。上图：训练结束时的损失随学习率变化；各自最好的一点是 RMSNorm "
+            "{rms_norm_end}，分支从小开始的 RMSNorm {rms_norm_small_end}，"
+            "DyT {dyt_half_end} 和 {dyt_one_end}，"
+            "什么都不加 {plain_end}，SkipInit {skip_init_end}，"
+            "ReZero {re_zero_end}，nGPT {ngpt_end}；学习率最大时 DyT 升到虚线。"
+            "中图：各取最好的学习率，{steps} 步里损失怎样下降；后半程 SkipInit 和 "
+            "ReZero 最低。下图：RMSNorm 与 nGPT 分别训练 {lengths} 步的最终损失；"
+            "最短的两种两条线重合，最长的是 {rms_norm_end} 和 {ngpt_end}。"
+        ),
+    },
+    "en": {
+        "title": "Decoders without norm layers: held-out loss",
+        "rms_norm": "RMSNorm (Pre-Norm)",
+        "rms_norm_small": "RMSNorm, small branches",
+        "dyt_half": "DyT, α from 0.5",
+        "dyt_one": "DyT, α from 1",
+        "plain": "nothing at all",
+        "skip_init": "SkipInit",
+        "re_zero": "ReZero",
+        "ngpt": "nGPT",
+        "by_rate": "At the end, by learning rate",
+        "by_step": "During training, each at its best rate",
+        "by_length": "Whole trainings of different lengths, best rates",
+        "rate": "learning rate (logarithmic)",
+        "step": "step",
+        "length": "steps of the whole training (logarithmic)",
+        "loss": "loss (nats/byte)",
+        "guess": "byte frequencies alone",
+        "band": (
+            "Line: median of {seeds} seeds. Band: least to greatest. A × at the top: "
+            "the median diverged, i.e. ends not finite or no better than frequencies."
+        ),
+        "caption": (
+            "Byte-level decoders trained on the standard library's sources (d = {d}, "
+            "{layers} layers, {steps} steps): held-out loss of the ways to do without "
+            "norm layers, and of RMSNorm."
+        ),
+        "alt": (
+            "Three charts of the held-out loss in nats per byte; in the first two a "
+            "dashed line marks the loss of the bytes' frequencies, {guess}. Top: the "
+            "loss at the end by learning rate; the best points are RMSNorm "
+            "{rms_norm_end}, RMSNorm with small branches {rms_norm_small_end}, DyT "
+            "{dyt_half_end} and {dyt_one_end}, nothing at all {plain_end}, SkipInit "
+            "{skip_init_end}, ReZero {re_zero_end}, nGPT {ngpt_end}; at the largest "
+            "rate DyT rises to the dashed line. Middle: "
+            "how the loss falls during {steps} steps, each at its best learning "
+            "rate; SkipInit and ReZero are lowest in the second half. Bottom: final "
+            "losses of RMSNorm and nGPT in trainings of {lengths} steps; the lines "
+            "coincide for the two shortest and end at {rms_norm_end} and {ngpt_end}."
+        ),
+    },
+}
+
+
+def plot(record, words):
+    from statistics import median
+
+    from matplotlib.ticker import FixedLocator, NullLocator
+
+    from scripts.measure import look
+
+    rates, lengths, guess = _rates(record), _lengths(record), _guess(record)
+    figure, (top, middle, bottom) = look.new_figure(words, record, rows=3, height=10.2)
+    least = min(min(_ends(record, arm, _best(record, arm))) for arm in ARMS)
+    ceiling = guess + 0.08 * (guess - least)
+
+    def style(arm):
+        if arm == "plain":  # the control
+            drawn = {"color": look.MUTED, "marker": "*", "linestyle": look.LINES[2]}
+            return drawn | {"markersize": 6.5}
+        if arm == "rms_norm_small":
+            own = {"marker": "o", "markerfacecolor": "none", "markeredgewidth": 1.2}
+            return look.style(0) | own | {"linestyle": look.LINES[2], "markersize": 4.5}
+        series = ("rms_norm", *DYT, "skip_init", "re_zero", "ngpt").index(arm)
+        return look.style(series) | {"markersize": 4.5}
+
+    def draw(axis, arm, places, samples):
+        samples = [[min(v, 2 * ceiling) for v in values] for values in samples]
+        drawn = style(arm)
+        axis.plot(places, list(map(median, samples)), label=words[arm], **drawn)
+        low, high = list(map(min, samples)), list(map(max, samples))
+        axis.fill_between(
+            places, low, high, color=drawn["color"], alpha=0.13, linewidth=0
+        )
+
+    for arm in ARMS:
+        draw(top, arm, rates, [_ends(record, arm, rate) for rate in rates])
+        curves = _runs(record, arm, _best(record, arm))
+        draw(middle, arm, _moments(record), list(zip(*curves, strict=True)))
+        if arm in LENGTHS:
+            ends = [_ends(record, arm, _best(record, arm, n), n) for n in lengths]
+            draw(bottom, arm, lengths, ends)
+    for rate in rates:
+        lost = [arm for arm in ARMS if not median(_ends(record, arm, rate)) < guess]
+        for i, arm in enumerate(lost):  # side by side
+            top.plot(
+                [rate * 1.1 ** (i - (len(lost) - 1) / 2)],
+                [ceiling],
+                marker="x",
+                markersize=7,
+                markeredgewidth=1.8,
+                color=style(arm)["color"],
+                clip_on=False,
+            )
+    dashed = dict(color=look.MUTED, linewidth=1.2, linestyle=look.LINES[1])
+    for axis in (top, middle):
+        axis.axhline(guess, marker="none", label=words["guess"], **dashed)
+        axis.set_ylim(least - 0.04 * (guess - least), ceiling)
+    for axis, title, below in (
+        (top, "by_rate", "rate"),
+        (middle, "by_step", "step"),
+        (bottom, "by_length", "length"),
+    ):
+        axis.set_title(words[title])
+        axis.set_xlabel(words[below])
+        axis.set_ylabel(words["loss"])
+    for axis, places in ((top, rates), (bottom, lengths)):
+        axis.set_xscale("log")
+        axis.xaxis.set_major_locator(FixedLocator(places))
+        axis.xaxis.set_minor_locator(NullLocator())
+        axis.set_xticks(places, [f"{place:g}" for place in places])
+    look.legend(figure)
+    look.footer(figure, record, words, words["band"])
+    return figure
