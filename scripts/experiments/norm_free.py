@@ -329,6 +329,8 @@ def measure(size: str) -> list[Step]:
 
 # What the page says -------------------------------------------------------
 
+LENGTH_NAMES = ("shortest", "short", "long", "longest")  # of the trainings
+
 
 def _quantity(record, quantity) -> list[dict]:
     return [row for row in record.rows if row["quantity"] == quantity]
@@ -436,6 +438,9 @@ def facts(record) -> dict[str, str]:
         )
         return [one - two for one, two in zip(ours, theirs, strict=True)]
 
+    at = _moments(record)
+    places = {"start": 0, "after_first": 1, "after_half": at.index(most // 2)}
+    found["first"], found["half"] = str(at[1]), str(most // 2)
     at_edge = []
     for arm in ARMS:
         best = _best(record, arm)
@@ -450,38 +455,28 @@ def facts(record) -> dict[str, str]:
         found[f"{arm}_diverged_at_best"] = str(_diverged(record, arm, [best]))
         if best in (rates[0], rates[-1]):
             at_edge.append(arm)
-        curves = _runs(record, arm, best)
-        for step, losses in zip(
-            _moments(record), zip(*curves, strict=True), strict=True
-        ):
-            found[f"{arm}_after_{step}"] = _number(median(losses))
+        for name, place in places.items():
+            losses = [values[place] for values in _runs(record, arm, best)]
+            found[f"{arm}_{name}"] = _number(median(losses))
     found["at_edge"] = str(len(at_edge))
-    found["moments"] = ", ".join(map(str, _moments(record)))
 
-    curves = {}
-    for arm in LENGTHS:
-        curves[arm] = []
-        for steps in lengths:
-            best = _best(record, arm, steps)
-            ends = _ends(record, arm, best, steps)
-            curves[arm].append((steps, median(ends)))
-            found[f"{arm}_of_{steps}"] = _number(median(ends))
-            found[f"{arm}_of_{steps}_range"] = _range(ends)
-            found[f"{arm}_of_{steps}_rate"] = f"{best:g}"
-            if best in (rates[0], rates[-1]) and steps < most:
-                at_edge.append(f"{arm}_of_{steps}")
-    found["at_edge_of_lengths"] = str(len(at_edge))
-    gaps = paired("skip_init", "rms_norm_small")
-    found["norms_less_gap"] = _number(median(gaps), 3)  # with small branches in both
+    gaps = paired("skip_init", "rms_norm_small")  # small branches in both
+    found["norms_less_gap"] = _number(median(gaps), 3)
     found["norms_less_gap_range"] = _range(gaps, 3)
-    for steps in lengths:
+    curves: dict[str, list] = {arm: [] for arm in LENGTHS}
+    for name, steps in zip(LENGTH_NAMES, lengths, strict=True):
+        found[name] = str(steps)
+        for arm, curve in curves.items():
+            best = _best(record, arm, steps)
+            curve.append((steps, median(_ends(record, arm, best, steps))))
+            found[f"{arm}_{name}"] = _number(curve[-1][1])
+            found[f"{arm}_{name}_rate"] = f"{best:g}"
         gaps = paired("ngpt", "rms_norm", steps)
-        found[f"ngpt_gap_of_{steps}"] = _number(median(gaps), 3)
-        found[f"ngpt_gap_of_{steps}_range"] = _range(gaps, 3)
-    for steps, loss in curves["ngpt"]:
+        found[f"ngpt_gap_{name}"] = _number(median(gaps), 3)
+        found[f"ngpt_gap_{name}_range"] = _range(gaps, 3)
+    for name, (_, loss) in zip(LENGTH_NAMES, curves["ngpt"], strict=True):
         sign, needed = _steps_to(curves["rms_norm"], loss)
-        found[f"rms_norm_steps_for_ngpt_of_{steps}"] = f"{sign}{needed:.0f}"
-        found[f"ngpt_saves_of_{steps}"] = f"{sign}{needed / steps:.2f}"
+        found[f"rms_norm_steps_for_{name}"] = f"{sign}{needed:.0f}"
 
     one_by_one, together = (
         _quantity(record, f"seconds_{name}")[0]["values"]
