@@ -1,0 +1,603 @@
+"""Which of LayerNorm's two steps does the work in training, centring or scaling?
+
+LayerNorm subtracts the mean and divides by what is then the root mean square.
+With each step on or off there are four layers: LayerNorm, RMSNorm, the centring
+alone, and neither. All four have a gain and no bias, so the models have the same
+parameters; the linear layers have biases, and a bias of the norm would add no
+function. Small Pre-Norm decoders over bytes are trained with each of them, in five
+settings:
+
+- `shallow` and `deep`: two depths; every matrix with variance 1 / fan-in, biases
+  zero, the stream enters with an RMS of 1.
+- `scaled`: deep, and what writes to the stream is divided by the root of the number
+  of branches, so that the stream grows little without any norm.
+- `offset`: shallow, and every token embedding is shifted along the all-ones
+  direction until that has nine tenths of the energy. Only for the two that do not
+  centre: for the others the shift does not reach the loss.
+- `long`: shallow, with three times the steps. Only with and without the scaling.
+
+Every arm has the same learning rates to choose from, and the same seeds, data and
+initial weights. A run has diverged if its held-out loss is not finite, or above
+that of a uniform guess, ln 256.
+
+A row holds one quantity of one run; `values` is the held-out loss in nats per
+byte, alone, or one number for each place along the model: the share of the
+energy on the all-ones direction (`share`) and the RMS (`rms`) at the input of
+each norm, averaged over tokens, and the share after each activation (`hidden`).
+Before training there is no learning rate (null).
+"""
+
+from functools import partial
+
+from scripts.measure.records import Step
+
+PARALLEL = True
+SEEDS = tuple(range(5))
+METHOD = (
+    "AdamW, weight decay 0.1 on matrices, gradients clipped at norm 1, warm-up, then "
+    "linear decay to zero; the same random pieces of the standard library's sources "
+    "for all arms and learning rates of a seed, the last tenth of each module held "
+    "out; all seeds and learning rates of an arm trained as one stack"
+)
+ARMS = {  # centre, scale
+    "layer_norm": (True, True),
+    "rms_norm": (False, True),
+    "centring": (True, False),
+    "neither": (False, False),
+}
+SETTINGS = {  # arms
+    "shallow": tuple(ARMS),
+    "deep": tuple(ARMS),
+    "scaled": tuple(ARMS),
+    "offset": ("rms_norm", "neither"),
+    "long": ("rms_norm", "neither"),
+}
+LONGER = 3  # times the steps
+OFFSET = 3.0  # next to a standard deviation of 1: 9 / 10 of the energy
+WARM_UP = 0.1  # of all steps
+UNIFORM = 5.5452  # ln 256, the loss of a uniform guess
+SIZES = {
+    "tiny": dict(
+        d=8,
+        shallow=1,
+        deep=2,
+        heads=2,
+        context=8,
+        batch=2,
+        steps=3,
+        pieces=4,
+        rates=(1e-3, 1e-2),
+        rounds=2,
+    ),
+    "small": dict(
+        d=32,
+        shallow=4,
+        deep=8,
+        heads=2,
+        context=32,
+        batch=4,
+        steps=350,
+        pieces=256,
+        rates=(3e-3, 1e-2, 3e-2, 1e-1, 3e-1),
+    ),
+    "full": dict(
+        d=128,
+        shallow=6,
+        deep=12,
+        heads=4,
+        context=64,
+        batch=16,
+        steps=1500,
+        pieces=512,
+        rates=(1e-3, 3e-3, 1e-2, 3e-2, 1e-1),
+    ),
+}
+
+
+def layers(setting: str, size: dict) -> int:
+    return size["deep" if setting in ("deep", "scaled") else "shallow"]
+
+
+def steps_of(setting: str, size: dict) -> int:
+    return size["steps"] * (LONGER if setting == "long" else 1)
+
+
+def fresh(arm: str, setting: str, size: dict, seed: int):
+    """A model at initialization."""
+    import torch
+
+    from snippets.norm_family.steps import Steps
+    from snippets.pre_norm_vs_post_norm.decoder import initialize
+    from snippets.rms_norm.small_decoder import SmallDecoder
+
+    model = SmallDecoder(
+        size["d"],
+        layers(setting, size),
+        size["heads"],
+        size["context"],
+        norm=lambda d: Steps(d, *ARMS[arm]),
+    )
+    initialize(model, seed)
+    with torch.no_grad():
+        for table in (model.token, model.position):
+            table.weight.mul_(0.5**0.5)  # their sum has an RMS of 1
+        if setting == "scaled":
+            for branch in model.branches:
+                branch.body.writer.weight.mul_(len(model.branches) ** -0.5)
+        if setting == "offset":
+            model.token.weight.add_(OFFSET)
+    return model
+
+
+def evaluate(model, text) -> dict[str, list[float | None]]:
+    """A model's loss on the text, and what goes into its norms and out of its GELUs."""
+    from math import isfinite
+
+    import torch
+
+    from scripts.measure.corpus import loss_of
+    from snippets.rms_norm.centring import mean_share
+
+    found = {"loss": [], "share": [], "rms": [], "hidden": []}
+
+    def into(module, inputs):
+        (x,) = inputs
+        found["share"].append(mean_share(x).mean().item())
+        found["rms"].append(x.square().mean(-1).sqrt().mean().item())
+
+    def out_of(module, inputs, output):
+        found["hidden"].append(mean_share(output).mean().item())
+
+    norms = [branch.norm for branch in model.branches] + [model.norm]
+    activations = [branch.body.activation for branch in model.branches[1::2]]
+    hooks = [norm.register_forward_pre_hook(into) for norm in norms]
+    hooks += [each.register_forward_hook(out_of) for each in activations]
+    with torch.no_grad():
+        found["loss"].append(loss_of(model, text).item())
+    for hook in hooks:
+        hook.remove()
+    return {
+        quantity: [value if isfinite(value) else None for value in values]
+        for quantity, values in found.items()
+    }
+
+
+def pieces(size: dict, seed: int, steps: int):
+    """The training text of a seed, (steps, batch, context + 1)."""
+    import torch
+
+    from scripts.measure.corpus import corpus, sample
+
+    generator = torch.Generator().manual_seed(seed)
+    return sample(
+        corpus()[0], steps * size["batch"], size["context"], generator
+    ).unflatten(0, (steps, -1))
+
+
+def held_out(size: dict):
+    """The same held-out text for all runs."""
+    import torch
+
+    from scripts.measure.corpus import corpus, sample
+
+    generator = torch.Generator().manual_seed(0)
+    return sample(corpus()[1], size["pieces"], size["context"], generator)
+
+
+def row(arm, setting, rate, seed, stage, quantity, values) -> dict:
+    return {
+        "arm": arm,
+        "setting": setting,
+        "rate": rate,
+        "seed": seed,
+        "stage": stage,
+        "quantity": quantity,
+        "values": values,
+    }
+
+
+def train(arm: str, setting: str, size: dict):
+    """All runs of an arm from a setting, trained: (seed, rate) of each, models."""
+    import torch
+
+    from scripts.measure import together
+    from scripts.measure.corpus import loss_of
+
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    runs = [(seed, rate) for seed in SEEDS for rate in size["rates"]]
+    steps = steps_of(setting, size)
+    models = together.Together(
+        [fresh(arm, setting, size, seed).to(device) for seed, _ in runs]
+    )
+    text = torch.stack([pieces(size, seed, steps) for seed in SEEDS]).to(device)
+    together.train(
+        models,
+        loss_of,
+        lambda step: (text[:, step].repeat_interleave(len(size["rates"]), dim=0),),
+        steps,
+        [rate for _, rate in runs],
+        schedule=together.warm_up(steps, max(1, round(WARM_UP * steps))),
+        most=1.0,
+        weight_decay=0.1,
+        decays=lambda name: name.endswith("weight"),
+    )
+    return runs, models
+
+
+def arm_runs(arm: str, setting: str, size: dict) -> list[dict]:
+    """Rows of all seeds and learning rates of an arm in a setting."""
+    from scripts.measure.together import alone
+
+    runs, models = train(arm, setting, size)
+    text = held_out(size).to(next(iter(models.parameters.values())).device)
+    rows = []
+    for seed in SEEDS:
+        model = fresh(arm, setting, size, seed).to(text.device)
+        for quantity, values in evaluate(model, text).items():
+            rows.append(row(arm, setting, None, seed, "before", quantity, values))
+    for run, (seed, rate) in enumerate(runs):
+        for quantity, values in evaluate(alone(models, run), text).items():
+            rows.append(row(arm, setting, rate, seed, "after", quantity, values))
+    return rows
+
+
+def batching(size: dict) -> list[dict]:
+    """Seconds for one training step of an arm's runs, one by one and together."""
+    import torch
+
+    from scripts.measure.batching import ROUNDS, race
+    from scripts.measure.corpus import loss_of
+
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    seeds = [seed for seed in SEEDS for _ in size["rates"]]
+    models = [fresh("layer_norm", "deep", size, seed).to(device) for seed in seeds]
+    text = torch.stack([pieces(size, seed, 1)[0] for seed in seeds]).to(device)
+    seconds = race(models, loss_of, (text,), rounds=size.get("rounds", ROUNDS))
+    return [
+        row("layer_norm", "deep", None, None, "during", quantity, values)
+        for quantity, values in zip(
+            ("seconds_one_by_one", "seconds_together"), seconds, strict=True
+        )
+    ]
+
+
+def measure(size: str) -> list[Step]:
+    """One step trains all seeds and learning rates of one arm in one setting."""
+    chosen = SIZES[size]
+    return [
+        Step(
+            {"setting": setting, "arm": arm},
+            partial(arm_runs, arm, setting, chosen),
+            cost=(2 + layers(setting, chosen)) * steps_of(setting, chosen),
+        )
+        for setting, arms in SETTINGS.items()
+        for arm in arms
+    ] + [
+        Step(
+            {"batching": "all runs of an arm"},
+            partial(batching, chosen),
+            timed=True,
+            cost=float(chosen["steps"]),
+        )
+    ]
+
+
+# What the page says -------------------------------------------------------
+
+GAPS = (  # name, and of which two arms it is the first's loss less the second's
+    ("no_centring", "rms_norm", "layer_norm"),
+    ("no_centring_unscaled", "neither", "centring"),
+    ("no_scaling", "neither", "rms_norm"),
+    ("no_scaling_centred", "centring", "layer_norm"),
+)
+
+
+def _values(record, **wanted) -> list[list]:
+    """The values of the rows that match, in the order of the seeds."""
+    return [
+        row["values"]
+        for row in record.rows
+        if all(row[name] == value for name, value in wanted.items())
+    ]
+
+
+def _losses(record, setting: str, arm: str, rate: float) -> list[float]:
+    """Held-out losses after training, one for each seed; infinite if not finite."""
+    wanted = dict(setting=setting, arm=arm, rate=rate, stage="after", quantity="loss")
+    return [
+        float("inf") if loss is None else loss for (loss,) in _values(record, **wanted)
+    ]
+
+
+def _rates(record) -> list[float]:
+    return sorted({row["rate"] for row in record.rows} - {None})
+
+
+def _best(record, setting: str, arm: str) -> float:
+    """The learning rate with the least median loss."""
+    from statistics import median
+
+    return min(
+        _rates(record), key=lambda rate: median(_losses(record, setting, arm, rate))
+    )
+
+
+def _profile(record, setting: str, arm: str, stage: str, quantity: str) -> list[list]:
+    """For each place the values of all seeds; after training, at the best rate.
+
+    A run that diverged has none.
+    """
+    rate = _best(record, setting, arm) if stage == "after" else None
+    wanted = dict(setting=setting, arm=arm, rate=rate, stage=stage, quantity=quantity)
+    whole = [values for values in _values(record, **wanted) if None not in values]
+    return list(map(list, zip(*whole, strict=True)))
+
+
+def _number(value: float, digits: int) -> str:
+    return f"{value:.{digits}f}".replace("-", "\u2212")
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2g} %"
+
+
+def _rate(value: float) -> str:
+    return f"{value:.10g}"
+
+
+def facts(record) -> dict[str, str]:
+    from statistics import mean, median
+
+    from scripts.measure.batching import batching_facts
+
+    size = SIZES[record.size]
+    rates = _rates(record)
+    found = {name: str(size[name]) for name in ("d", "shallow", "deep", "steps")}
+    found |= {
+        "seeds": str(len(record.provenance["seeds"])),
+        "long_steps": str(LONGER * size["steps"]),
+        "branches": str(2 * size["deep"]),
+        "tokens": str(size["batch"] * size["context"]),
+        "least_rate": _rate(rates[0]),
+        "most_rate": _rate(rates[-1]),
+        "rates": str(len(rates)),
+        "chance": _percent(1 / size["d"]),
+        "hidden_chance": _percent(1 / (4 * size["d"])),
+        "uniform": f"{UNIFORM:.2f}",
+    }
+    best = {}
+    for setting, arms in SETTINGS.items():
+        for arm in arms:
+            name, rate = f"{setting}_{arm}", _best(record, setting, arm)
+            best[name] = losses = _losses(record, setting, arm, rate)
+            every = [x for r in rates for x in _losses(record, setting, arm, r)]
+            found |= {
+                name: _number(median(losses), 3),
+                f"{name}_range": f"[{min(losses):.3f}, {max(losses):.3f}]",
+                f"{name}_rate": _rate(rate),
+                f"{name}_diverged": str(sum(loss > UNIFORM for loss in every)),
+            }
+            (before,) = zip(
+                *_values(
+                    record, setting=setting, arm=arm, stage="before", quantity="loss"
+                ),
+                strict=True,
+            )
+            found[f"{name}_loss_before"] = _number(median(before), 1)
+            for stage in ("before", "after"):
+                for quantity in ("share", "hidden"):
+                    means = [
+                        mean(values)
+                        for values in _profile(record, setting, arm, stage, quantity)
+                    ]
+                    found[f"{name}_{quantity}_{stage}"] = _percent(mean(means))
+                    found[f"{name}_{quantity}_{stage}_highest"] = _percent(max(means))
+                sizes = _profile(record, setting, arm, stage, "rms")
+                found[f"{name}_rms_{stage}"] = _number(median(sizes[-1]), 1)
+    found["at_edge"] = str(
+        sum(
+            found[f"{name}_rate"] in (_rate(rates[0]), _rate(rates[-1]))
+            for name in best
+        )
+    )
+    pairs = {
+        f"{setting}_{name}": (f"{setting}_{first}", f"{setting}_{second}")
+        for setting, arms in SETTINGS.items()
+        for name, first, second in GAPS
+        if {first, second} <= set(arms)
+    }
+    pairs |= {
+        f"offset_cost_{arm}": (f"offset_{arm}", f"shallow_{arm}")
+        for arm in SETTINGS["offset"]
+    }
+    for name, (first, second) in pairs.items():
+        both = zip(best[first], best[second], strict=True)
+        gaps = [0.0 if a == b else a - b for a, b in both]  # both may be infinite
+        found[name] = _number(median(gaps), 3)
+        found[f"{name}_range"] = f"[{_number(min(gaps), 3)}, {_number(max(gaps), 3)}]"
+        found[f"{name}_positive"] = str(sum(gap > 0 for gap in gaps))
+    whole = [setting for setting, arms in SETTINGS.items() if len(arms) == len(ARMS)]
+    for name, wanted in (("with", True), ("without", False)):
+        found[f"diverged_{name}_scaling"] = str(
+            sum(
+                int(found[f"{setting}_{arm}_diverged"])
+                for setting in whole
+                for arm, (_, scale) in ARMS.items()
+                if scale == wanted
+            )
+        )
+    shares = [
+        mean(map(mean, _profile(record, setting, arm, "before", "share")))
+        for setting in whole
+        for arm in ARMS
+    ]
+    found["least_share_before"] = _percent(min(shares))
+    found["most_share_before"] = _percent(max(shares))
+    (one_by_one,) = _values(record, quantity="seconds_one_by_one")
+    (at_once,) = _values(record, quantity="seconds_together")
+    runs = len(rates) * len(record.provenance["seeds"])
+    found["arm_runs"] = str(runs)
+    found["compared_runs"] = str(runs * 2 * len(whole))
+    found["all_runs"] = str(runs * len(best))
+    return found | batching_facts(one_by_one, at_once, runs, size["steps"])
+
+
+WORDS = {
+    "zh": {
+        "title": "LayerNorm 的两步：去掉一步会怎样",
+        "layer_norm": "两步都做（LayerNorm）",
+        "rms_norm": "只缩放（RMSNorm）",
+        "centring": "只中心化",
+        "neither": "都不做",
+        "shallow": "{shallow} 层",
+        "deep": "{deep} 层",
+        "scaled": "{deep} 层，输出矩阵的初值缩小",
+        "shares": "同上：全一方向的份额，训练后",
+        "chance": "随机方向：1/d",
+        "before": "RMSNorm，训练前",
+        "rate": "学习率（对数刻度）",
+        "loss": "损失（nat/字节）",
+        "share": "份额（%）",
+        "norms": "第几个归一化层",
+        "band": (
+            "线：{seeds} 个种子的中位数；色带：从最小到最大。顶边的标记：中位数"
+            "超出刻度，或已发散。"
+        ),
+        "caption": (
+            "字节级小解码器（d = {d}，{steps} 步）在留出文本上的损失，随学习率变化；"
+            "最下图是训练后残差流里全一方向的份额。"
+        ),
+        "alt": (
+            "四幅折线图。前三幅是损失随学习率的变化，四条线是 LayerNorm 的两步各做或"
+            "不做。{shallow} 层：最优学习率下 LayerNorm {shallow_layer_norm}，"
+            "RMSNorm {shallow_rms_norm}，只中心化 {shallow_centring}，都不做 "
+            "{shallow_neither}。{deep} 层：依次为 {deep_layer_norm}、"
+            "{deep_rms_norm}、{deep_centring} 和 {deep_neither}。{deep} 层、输出"
+            "矩阵的初值缩小：{scaled_layer_norm}、{scaled_rms_norm}、"
+            "{scaled_centring} 和 {scaled_neither}。最下图是同一设置训练后全一方向"
+            "的份额：LayerNorm 平均 {scaled_layer_norm_share_after}，其余 "
+            "{scaled_rms_norm_share_after}、{scaled_centring_share_after} 和 "
+            "{scaled_neither_share_after}；随机方向应占 {chance}。"
+        ),
+    },
+    "en": {
+        "title": "LayerNorm's two steps: what happens without one",
+        "layer_norm": "both (LayerNorm)",
+        "rms_norm": "scaling (RMSNorm)",
+        "centring": "centring",
+        "neither": "neither",
+        "shallow": "{shallow} layers",
+        "deep": "{deep} layers",
+        "scaled": "{deep} layers, output matrices start smaller",
+        "shares": "The same: share on the all-ones direction",
+        "chance": "a random direction: 1/d",
+        "before": "RMSNorm, before training",
+        "rate": "learning rate (logarithmic)",
+        "loss": "loss (nats/byte)",
+        "share": "share (%)",
+        "norms": "norm",
+        "band": (
+            "Line: median of {seeds} seeds. Band: least to greatest. Markers on the "
+            "top edge: a median above the scale, or diverged."
+        ),
+        "caption": (
+            "Held-out loss of small byte-level decoders (d = {d}, {steps} steps) by "
+            "learning rate; at the bottom, the share of the all-ones direction in "
+            "the trained residual stream."
+        ),
+        "alt": (
+            "Four line charts. The first three show the loss by learning rate; their "
+            "four lines have each of LayerNorm's two steps on or off. {shallow} "
+            "layers: at the best learning rate LayerNorm has {shallow_layer_norm}, "
+            "RMSNorm {shallow_rms_norm}, centring alone {shallow_centring}, neither "
+            "{shallow_neither}. {deep} layers: {deep_layer_norm}, {deep_rms_norm}, "
+            "{deep_centring} and {deep_neither}. {deep} layers with output matrices "
+            "that start smaller: {scaled_layer_norm}, {scaled_rms_norm}, "
+            "{scaled_centring} and {scaled_neither}. Bottom, the same models' share "
+            "on the all-ones direction after training: {scaled_layer_norm_share_after} "
+            "on average with LayerNorm, {scaled_rms_norm_share_after}, "
+            "{scaled_centring_share_after} and {scaled_neither_share_after} with the "
+            "others; a random direction would have {chance}."
+        ),
+    },
+}
+
+
+def plot(record, words):
+    from statistics import median
+
+    from matplotlib.ticker import MaxNLocator
+
+    from scripts.measure import look
+
+    rates = _rates(record)
+    shown = [setting for setting, arms in SETTINGS.items() if len(arms) == len(ARMS)]
+    lost = {
+        (setting, arm): [_losses(record, setting, arm, rate) for rate in rates]
+        for setting in shown
+        for arm in ARMS
+    }
+    least = min(min(map(min, losses)) for losses in lost.values())
+    bottom, top = least - 0.05, least + 1.05
+    figure, axes = look.new_figure(words, record, rows=4, height=11.0)
+    for axis, setting in zip(axes, shown, strict=False):
+        for series, arm in enumerate(ARMS):
+            losses, drawn = lost[setting, arm], look.style(series)
+            axis.plot(
+                rates,
+                [min(median(each), top) for each in losses],
+                label=words[arm],
+                clip_on=False,
+                **drawn,
+            )
+            axis.fill_between(
+                rates,
+                [min(*each, top) for each in losses],
+                [min(max(each), top) for each in losses],
+                color=drawn["color"],
+                alpha=0.13,
+                linewidth=0,
+            )
+        axis.set_title(words[setting])
+        axis.set_xscale("log")
+        axis.set_xlabel(words["rate"])
+        axis.set_ylabel(words["loss"])
+        axis.set_ylim(bottom, top)
+        look.plain_log(axis.xaxis)
+    last = axes[-1]
+    for series, arm in enumerate(ARMS):
+        drawn = look.style(series)
+        places = [
+            [100 * value for value in values]
+            for values in _profile(record, "scaled", arm, "after", "share")
+        ]
+        numbers = range(1, len(places) + 1)
+        last.plot(numbers, list(map(median, places)), label="_after", **drawn)
+        low, high = list(map(min, places)), list(map(max, places))
+        last.fill_between(
+            numbers, low, high, color=drawn["color"], alpha=0.13, linewidth=0
+        )
+    before = _profile(record, "scaled", "rms_norm", "before", "share")
+    drawn = look.style(1) | {"markerfacecolor": "none", "markeredgewidth": 1.2}
+    last.plot(
+        numbers,
+        [100 * median(values) for values in before],
+        label=words["before"],
+        **drawn,
+    )
+    last.axhline(
+        100 / SIZES[record.size]["d"],
+        color=look.MUTED,
+        linewidth=1.2,
+        linestyle=look.LINES[2],
+        label=words["chance"],
+    )
+    last.set_title(words["shares"], pad=40)
+    last.set_xlabel(words["norms"])
+    last.set_ylabel(words["share"])
+    last.set_ylim(bottom=0)
+    last.xaxis.set_major_locator(MaxNLocator(integer=True))
+    look.legend(last, columns=1)
+    look.legend(figure)
+    look.footer(figure, record, words, words["band"])
+    return figure
