@@ -437,6 +437,7 @@ def facts(record) -> dict[str, str]:
     (at_once,) = _values(record, quantity="seconds_together")
     runs = len(rates) * len(record.provenance["seeds"])
     found["arm_runs"] = str(runs)
+    found["cells"] = str(len(best))
     found["compared_runs"] = str(runs * 2 * len(whole))
     found["all_runs"] = str(runs * len(best))
     return found | batching_facts(one_by_one, at_once, runs, size["steps"])

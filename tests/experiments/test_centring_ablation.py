@@ -236,6 +236,8 @@ def test_facts_say_what_the_rows_say(record):
         "shallow_rms_norm_share_after_highest": "50 %",
         "shallow_rms_norm_rms_after": "7.0",
         "arm_runs": "10",
+        "cells": "16",
+        "at_edge": "16",
         "compared_runs": "60",
         "diverged_with_scaling": "30",
         "diverged_without_scaling": "30",
