@@ -518,10 +518,10 @@ WORDS = {
         ),
         "caption": (
             "字节级小解码器（d = {d}，{layers} 层，{steps} 步，预热后学习率不变）："
-            "NormFormer 与它的各个部分，要多少步才达到 Pre-LN 的验证损失。"
+            "NormFormer 与它的各个部分，要多少步才达到 Pre-LN 的留出损失。"
         ),
         "alt": (
-            "三幅图。上图是 NormFormer 比 Pre-LN 高出的验证损失，随步数变化："
+            "三幅图。上图是 NormFormer 比 Pre-LN 高出的留出损失，随步数变化："
             "{steps_end} 步时相差 {normformer_gap}（Pre-LN 为 {pre_loss}），"
             "换成默认初始化为 {normformer_default_gap}。中图是各种结构在学习率 "
             "{grid}（默认初始化：{grid_default}）下的最终损失。"
