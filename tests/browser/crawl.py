@@ -115,13 +115,22 @@ def visit(path, site, open_page, browser_checks, measured=None) -> None:
 def look_at(page, width: int, watch: Watch, rules: dict | None = None) -> None:
     """Width, tables, formulas and accessibility of the page as it stands."""
     page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
-    if page.evaluate("document.documentElement.scrollWidth") > width:
+    if not fits(page, width):
         watch.problems.append(f"scrolls sideways: {page.evaluate(WIDE)}")
     for table in page.evaluate(SIDEWAYS_TABLES):
         watch.problems.append(f"table scrolls sideways: {table!r}")
     for formula in page.evaluate(RAW_FORMULAS):
         watch.problems.append(f"formula not rendered: {formula!r}")
     watch.problems += axe_violations(page, rules)
+
+
+def fits(page, width: int) -> bool:
+    """Whether the page is no wider than the window, once what moves has moved."""
+    for _ in range(30):
+        if page.evaluate("document.documentElement.scrollWidth") <= width:
+            return True
+        page.wait_for_timeout(100)
+    return False
 
 
 def axe_violations(page, rules: dict | None = None) -> list[str]:
