@@ -1,0 +1,74 @@
+# --8<-- [start:forward]
+import torch
+import triton
+from torch import Tensor
+
+from snippets.fused_residual.kernels import (
+    add_rms_norm_backward,
+    add_rms_norm_forward,
+)
+from snippets.triton_rms_norm.backward import sum_partials
+from snippets.triton_rms_norm.launch import (
+    WHOLE_BACKWARD,
+    WHOLE_FORWARD,
+    backward,
+    forward,
+    programs,
+    tile,
+)
+from snippets.triton_rms_norm.rows import row_layout
+
+
+def add_forward(
+    x: Tensor, branch: Tensor, gain: Tensor, eps: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    """stream and y, in x's shape and dtype, and rstd, (rows,) in float32."""
+    width = x.shape[-1]
+    if width > WHOLE_FORWARD:  # two kernels: 3R 2W
+        stream = x.contiguous() + branch.contiguous()
+        return stream, *forward(stream, gain, eps)
+    (rows, *left), (_, *right) = row_layout(x), row_layout(branch)
+    if left[0] > 1 or right[0] > 1:
+        raise ValueError("rows of x and branch need one stride each")
+    stream, y = (
+        torch.empty(x.shape, dtype=x.dtype, device=x.device) for _ in range(2)
+    )
+    rstd = torch.empty(rows, dtype=torch.float32, device=x.device)
+    if rows:
+        shape = tile(width)
+        add_rms_norm_forward[(triton.cdiv(rows, shape["ROWS"]),)](
+            x, branch, gain, stream, y, rstd, rows, left[1], right[1], eps,
+            width, **shape,
+        )  # fmt: skip
+    return stream, y, rstd
+
+
+# --8<-- [end:forward]
+
+
+# --8<-- [start:backward]
+def add_backward(
+    dy: Tensor, dstream: Tensor, stream: Tensor, gain: Tensor, rstd: Tensor
+) -> tuple[Tensor, Tensor]:
+    """The gradient of x, which is that of branch, and the gain's."""
+    rows, width = len(rstd), stream.shape[-1]
+    dy, dstream = dy.contiguous(), dstream.contiguous()
+    if width > WHOLE_BACKWARD:
+        dx, dgain = backward(dy, stream, gain, rstd)
+        return dx.add_(dstream), dgain
+    dx, dgain = torch.empty_like(stream), torch.zeros_like(gain)
+    if rows:
+        shape = tile(width)
+        most = programs(stream.device)
+        count = min(most, triton.cdiv(rows, shape["ROWS"]))
+        partial = gain.new_empty((count, width), dtype=torch.float32)
+        add_rms_norm_backward[(count,)](
+            dy, dstream, stream, gain, rstd, dx, partial, rows, width, **shape
+        )
+        sum_partials[(triton.cdiv(width, 64),)](
+            partial, dgain, count, width, COLUMNS=64
+        )
+    return dx, dgain
+
+
+# --8<-- [end:backward]

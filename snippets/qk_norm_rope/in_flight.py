@@ -1,0 +1,14 @@
+SMS, BANDWIDTH, LATENCY = 132, 4.8e12, 4e-7  # bytes a second, seconds
+WARPS, PROGRAMS = 64, 32  # what an SM of a Hopper GPU holds, at most
+
+print(f"needed: {BANDWIDTH * LATENCY / SMS / 1024:.1f} KiB an SM")
+print("width  heads  warps  bytes a load  programs  KiB an SM")
+for width in (64, 128, 256):
+    for heads, warps in ((1, 4), (1, 1), (4096 // width, 4)):
+        size = 2 * width * heads  # a program's tile in bfloat16
+        load = max(2, min(16, size // (32 * warps)))  # of one thread
+        programs = min(PROGRAMS, WARPS // warps)
+        held = programs * size / 1024
+        print(
+            f"{width:5} {heads:6} {warps:6} {load:13} {programs:9} {held:10.0f}"
+        )

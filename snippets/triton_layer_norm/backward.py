@@ -1,0 +1,124 @@
+# --8<-- [start:layer_norm_backward]
+import triton
+import triton.language as tl
+
+from snippets.triton_rms_norm.forward import offset, row_start
+
+
+@triton.jit(do_not_specialize=["rows"])
+def layer_norm_backward(
+    dy, x, gain, mean, rstd, dx, gain_partial, bias_partial, rows,
+    heads, token_stride, head_stride, dy_stride,
+    WIDTH: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
+):  # fmt: skip
+    """RMSNorm's walk over the rows, with a second mean and a second sum.
+
+    Reads dy and x once, writes dx once, and one float32 row each of
+    gain_partial and bias_partial for each program.
+    """
+    program = tl.program_id(0)
+    column = tl.arange(0, COLUMNS)
+    weight = tl.load(gain + column, mask=column < WIDTH, other=0.0)
+    weight = weight.to(tl.float32)[None, :]
+    gain_total = tl.zeros((COLUMNS,), tl.float32)
+    bias_total = tl.zeros((COLUMNS,), tl.float32)
+    for first in tl.range(program * ROWS, rows, tl.num_programs(0) * ROWS):
+        row = first + tl.arange(0, ROWS)
+        inside = (row < rows)[:, None] & (column < WIDTH)[None, :]
+        start = row_start(row, heads, token_stride, head_stride)
+        middle = tl.load(mean + row, mask=row < rows, other=0.0)[:, None]
+        scale = tl.load(rstd + row, mask=row < rows, other=0.0)[:, None]
+        value = tl.load(
+            x + start[:, None] + column[None, :], mask=inside, other=0.0
+        )
+        slope = tl.load(
+            dy + offset(row, dy_stride)[:, None] + column[None, :],
+            mask=inside,
+            other=0.0,
+        )
+        unit = (value.to(tl.float32) - middle) * scale  # (1)!
+        slope = slope.to(tl.float32)
+        gain_total += tl.sum(slope * unit, axis=0)
+        bias_total += tl.sum(slope, axis=0)  # (2)!
+        slope *= weight
+        along = tl.sum(slope * unit, axis=1)[:, None] / WIDTH
+        level = tl.sum(slope, axis=1)[:, None] / WIDTH
+        result = (slope - level - unit * along) * scale
+        tl.store(
+            dx + offset(row, WIDTH)[:, None] + column[None, :],
+            result.to(dx.dtype.element_ty),
+            mask=inside,
+        )
+    target = program * WIDTH + column
+    tl.store(gain_partial + target, gain_total, mask=column < WIDTH)
+    tl.store(bias_partial + target, bias_total, mask=column < WIDTH)
+
+
+# --8<-- [end:layer_norm_backward]
+
+
+# --8<-- [start:wide]
+@triton.jit
+def layer_norm_backward_wide(
+    dy, x, gain, mean, rstd, dx, heads, token_stride, head_stride, dy_stride,
+    WIDTH: tl.constexpr, COLUMNS: tl.constexpr,
+):  # fmt: skip
+    """dx of one row a program, in pieces that are read twice."""
+    row = tl.program_id(0)
+    source = x + row_start(row, heads, token_stride, head_stride)
+    slopes = dy + offset(row, dy_stride)
+    middle, scale = tl.load(mean + row), tl.load(rstd + row)
+    products = tl.zeros((COLUMNS,), tl.float32)
+    sums = tl.zeros((COLUMNS,), tl.float32)
+    for first in tl.range(0, WIDTH, COLUMNS):
+        column = first + tl.arange(0, COLUMNS)
+        inside = column < WIDTH
+        value = tl.load(source + column, mask=inside, other=0.0).to(tl.float32)
+        slope = tl.load(slopes + column, mask=inside, other=0.0).to(tl.float32)
+        weight = tl.load(gain + column, mask=inside, other=0.0).to(tl.float32)
+        products += slope * weight * (value - middle) * scale
+        sums += slope * weight
+    along = tl.sum(products, axis=0) / WIDTH
+    level = tl.sum(sums, axis=0) / WIDTH
+    for first in tl.range(0, WIDTH, COLUMNS):
+        column = first + tl.arange(0, COLUMNS)
+        inside = column < WIDTH
+        value = tl.load(source + column, mask=inside, other=0.0).to(tl.float32)
+        slope = tl.load(slopes + column, mask=inside, other=0.0).to(tl.float32)
+        weight = tl.load(gain + column, mask=inside, other=0.0).to(tl.float32)
+        unit = (value - middle) * scale
+        result = (slope * weight - level - unit * along) * scale
+        place = dx + offset(row, WIDTH) + column
+        tl.store(place, result.to(dx.dtype.element_ty), mask=inside)
+
+
+@triton.jit(do_not_specialize=["rows"])
+def affine_gradients(
+    dy, x, mean, rstd, gain_partial, bias_partial, rows,
+    heads, token_stride, head_stride, dy_stride,
+    WIDTH: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
+):  # fmt: skip
+    """Some columns of many rows a program: a second reading of dy and x."""
+    column = tl.program_id(0) * COLUMNS + tl.arange(0, COLUMNS)
+    split, splits = tl.program_id(1), tl.num_programs(1)
+    gain_total = tl.zeros((COLUMNS,), tl.float32)
+    bias_total = tl.zeros((COLUMNS,), tl.float32)
+    for first in tl.range(split * ROWS, rows, splits * ROWS):
+        row = first + tl.arange(0, ROWS)
+        inside = (row < rows)[:, None] & (column < WIDTH)[None, :]
+        start = row_start(row, heads, token_stride, head_stride)[:, None]
+        place = offset(row, dy_stride)[:, None]
+        middle = tl.load(mean + row, mask=row < rows, other=0.0)[:, None]
+        scale = tl.load(rstd + row, mask=row < rows, other=0.0)[:, None]
+        value = tl.load(x + start + column[None, :], mask=inside, other=0.0)
+        slope = tl.load(dy + place + column[None, :], mask=inside, other=0.0)
+        slope = slope.to(tl.float32)
+        unit = (value.to(tl.float32) - middle) * scale
+        gain_total += tl.sum(slope * unit, axis=0)
+        bias_total += tl.sum(slope, axis=0)
+    target = split * WIDTH + column
+    tl.store(gain_partial + target, gain_total, mask=column < WIDTH)
+    tl.store(bias_partial + target, bias_total, mask=column < WIDTH)
+
+
+# --8<-- [end:wide]

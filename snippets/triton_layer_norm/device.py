@@ -1,0 +1,1 @@
+from snippets.memory_bound.interpreter import device  # noqa: F401

@@ -1,0 +1,92 @@
+# --8<-- [start:forward]
+import torch
+import triton
+from torch import Tensor
+
+from snippets.triton_layer_norm.backward import (
+    affine_gradients,
+    layer_norm_backward,
+    layer_norm_backward_wide,
+)
+from snippets.triton_layer_norm.forward import (
+    layer_norm_forward,
+    layer_norm_forward_wide,
+)
+from snippets.triton_rms_norm.backward import sum_partials
+from snippets.triton_rms_norm.launch import (
+    PIECE,
+    WHOLE_BACKWARD,
+    WHOLE_FORWARD,
+    programs,
+    tile,
+)
+from snippets.triton_rms_norm.rows import row_layout
+
+
+def forward(
+    x: Tensor, gain: Tensor, bias: Tensor, eps: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    """y, in x's shape and dtype; mean and rstd, (rows,) in float32."""
+    rows, *layout = row_layout(x)
+    width = x.shape[-1]
+    y = torch.empty(x.shape, dtype=x.dtype, device=x.device)
+    mean = torch.empty(rows, dtype=torch.float32, device=x.device)
+    rstd = torch.empty_like(mean)
+    if rows and width > WHOLE_FORWARD:
+        layer_norm_forward_wide[(rows,)](
+            x, gain, bias, y, mean, rstd, *layout, eps, width, PIECE,
+            num_warps=16,
+        )  # fmt: skip
+    elif rows:
+        shape = tile(width)
+        grid = (triton.cdiv(rows, shape["ROWS"]),)
+        layer_norm_forward[grid](
+            x, gain, bias, y, mean, rstd, rows, *layout, eps, width, **shape
+        )
+    return y, mean, rstd
+
+
+# --8<-- [end:forward]
+
+
+# --8<-- [start:backward]
+def backward(
+    dy: Tensor, x: Tensor, gain: Tensor, mean: Tensor, rstd: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """dx, as x; the gradients of gain and bias, in their dtype."""
+    rows, *layout = row_layout(x)
+    width = x.shape[-1]
+    dx = torch.empty(x.shape, dtype=x.dtype, device=x.device)
+    dgain, dbias = torch.zeros_like(gain), torch.zeros_like(gain)
+    if not rows:
+        return dx, dgain, dbias
+    dy = dy.contiguous()
+    most = programs(x.device)
+    shape = tile(width)
+    if width > WHOLE_BACKWARD:
+        count = max(1, most * 1024 // width)  # splits of the rows
+    else:
+        count = min(most, triton.cdiv(rows, shape["ROWS"]))
+    partial = gain.new_empty((2, count, width), dtype=torch.float32)
+    if width > WHOLE_BACKWARD:
+        layer_norm_backward_wide[(rows,)](
+            dy, x, gain, mean, rstd, dx, *layout, width, width, PIECE,
+            num_warps=16,
+        )  # fmt: skip
+        affine_gradients[(triton.cdiv(width, 1024), count)](
+            dy, x, mean, rstd, *partial, rows, *layout, width,
+            width, ROWS=8, COLUMNS=1024, num_warps=8,
+        )  # fmt: skip
+    else:
+        layer_norm_backward[(count,)](
+            dy, x, gain, mean, rstd, dx, *partial, rows, *layout, width,
+            width, **shape,
+        )  # fmt: skip
+    for sums, result in zip(partial, (dgain, dbias), strict=True):
+        sum_partials[(triton.cdiv(width, 64),)](
+            sums, result, count, width, COLUMNS=64
+        )
+    return dx, dgain, dbias
+
+
+# --8<-- [end:backward]

@@ -1,0 +1,128 @@
+# --8<-- [start:rms_norm_backward]
+import triton
+import triton.language as tl
+
+from snippets.triton_rms_norm.forward import offset, row_start
+
+
+@triton.jit(do_not_specialize=["rows"])
+def rms_norm_backward(
+    dy, x, gain, rstd, dx, partial, rows,
+    heads, token_stride, head_stride, dy_stride,
+    WIDTH: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
+):  # fmt: skip
+    """A program walks over many rows; its sum for the gain stays in registers.
+
+    Reads dy and x once, writes dx once, and one float32 row of partial for
+    each program.
+    """
+    program = tl.program_id(0)
+    column = tl.arange(0, COLUMNS)
+    weight = tl.load(gain + column, mask=column < WIDTH, other=0.0)
+    weight = weight.to(tl.float32)[None, :]
+    total = tl.zeros((COLUMNS,), tl.float32)
+    for first in tl.range(program * ROWS, rows, tl.num_programs(0) * ROWS):
+        row = first + tl.arange(0, ROWS)
+        inside = (row < rows)[:, None] & (column < WIDTH)[None, :]
+        start = row_start(row, heads, token_stride, head_stride)
+        scale = tl.load(rstd + row, mask=row < rows, other=0.0)[:, None]
+        value = tl.load(
+            x + start[:, None] + column[None, :], mask=inside, other=0.0
+        )
+        slope = tl.load(
+            dy + offset(row, dy_stride)[:, None] + column[None, :],
+            mask=inside,
+            other=0.0,
+        )
+        unit = value.to(tl.float32) * scale
+        slope = slope.to(tl.float32)
+        total += tl.sum(slope * unit, axis=0)
+        slope *= weight
+        along = tl.sum(slope * unit, axis=1)[:, None] / WIDTH
+        result = (slope - unit * along) * scale
+        tl.store(
+            dx + offset(row, WIDTH)[:, None] + column[None, :],
+            result.to(dx.dtype.element_ty),
+            mask=inside,
+        )
+    tl.store(partial + program * WIDTH + column, total, mask=column < WIDTH)
+
+
+# --8<-- [end:rms_norm_backward]
+
+
+# --8<-- [start:sum_partials]
+@triton.jit(do_not_specialize=["programs"])
+def sum_partials(
+    partial, result, programs,
+    WIDTH: tl.constexpr, COLUMNS: tl.constexpr, ROWS: tl.constexpr = 32,
+):  # fmt: skip
+    """result[column] = partial[:, column].sum(), always in the same order."""
+    column = tl.program_id(0) * COLUMNS + tl.arange(0, COLUMNS)
+    total = tl.zeros((COLUMNS,), tl.float32)
+    for first in tl.range(0, programs, ROWS):
+        row = first + tl.arange(0, ROWS)
+        inside = (row < programs)[:, None] & (column < WIDTH)[None, :]
+        place = partial + row[:, None] * WIDTH + column[None, :]
+        total += tl.sum(tl.load(place, mask=inside, other=0.0), axis=0)
+    total = total.to(result.dtype.element_ty)
+    tl.store(result + column, total, mask=column < WIDTH)
+
+
+# --8<-- [end:sum_partials]
+
+
+# --8<-- [start:wide]
+@triton.jit
+def rms_norm_backward_wide(
+    dy, x, gain, rstd, dx, heads, token_stride, head_stride, dy_stride,
+    WIDTH: tl.constexpr, COLUMNS: tl.constexpr,
+):  # fmt: skip
+    """dx of one row a program, in pieces that are read twice."""
+    row = tl.program_id(0)
+    source = x + row_start(row, heads, token_stride, head_stride)
+    slopes = dy + offset(row, dy_stride)
+    scale = tl.load(rstd + row)
+    products = tl.zeros((COLUMNS,), tl.float32)
+    for first in tl.range(0, WIDTH, COLUMNS):
+        column = first + tl.arange(0, COLUMNS)
+        inside = column < WIDTH
+        unit = tl.load(source + column, mask=inside, other=0.0).to(tl.float32)
+        slope = tl.load(slopes + column, mask=inside, other=0.0).to(tl.float32)
+        weight = tl.load(gain + column, mask=inside, other=0.0).to(tl.float32)
+        products += slope * weight * unit * scale
+    along = tl.sum(products, axis=0) / WIDTH
+    for first in tl.range(0, WIDTH, COLUMNS):
+        column = first + tl.arange(0, COLUMNS)
+        inside = column < WIDTH
+        unit = tl.load(source + column, mask=inside, other=0.0).to(tl.float32)
+        slope = tl.load(slopes + column, mask=inside, other=0.0).to(tl.float32)
+        weight = tl.load(gain + column, mask=inside, other=0.0).to(tl.float32)
+        result = (slope * weight - unit * scale * along) * scale
+        place = dx + offset(row, WIDTH) + column
+        tl.store(place, result.to(dx.dtype.element_ty), mask=inside)
+
+
+@triton.jit(do_not_specialize=["rows"])
+def gain_gradient(
+    dy, x, rstd, partial, rows, heads, token_stride, head_stride, dy_stride,
+    WIDTH: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
+):  # fmt: skip
+    """Some columns of many rows a program: a second reading of dy and x."""
+    column = tl.program_id(0) * COLUMNS + tl.arange(0, COLUMNS)
+    split, splits = tl.program_id(1), tl.num_programs(1)
+    total = tl.zeros((COLUMNS,), tl.float32)
+    for first in tl.range(split * ROWS, rows, splits * ROWS):
+        row = first + tl.arange(0, ROWS)
+        inside = (row < rows)[:, None] & (column < WIDTH)[None, :]
+        start = row_start(row, heads, token_stride, head_stride)[:, None]
+        place = offset(row, dy_stride)[:, None]
+        scale = tl.load(rstd + row, mask=row < rows, other=0.0)[:, None]
+        value = tl.load(x + start + column[None, :], mask=inside, other=0.0)
+        slope = tl.load(dy + place + column[None, :], mask=inside, other=0.0)
+        unit = value.to(tl.float32) * scale
+        total += tl.sum(slope.to(tl.float32) * unit, axis=0)
+    tl.store(partial + split * WIDTH + column, total, mask=column < WIDTH)
+
+
+# --8<-- [end:wide]

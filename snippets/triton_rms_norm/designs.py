@@ -1,0 +1,18 @@
+ROWS, WIDTH, PROGRAMS = 16_384, 4096, 2 * 132  # an H200 has 132 SMs
+BANDWIDTH = 4.8e12  # bytes a second: the datasheet's, not a measurement
+PARTIALS = 2 * 4 * PROGRAMS / ROWS  # float32, written once and read once
+
+# Bytes per element of x: (of memory, and of the L2 cache beside them).
+DESIGNS = {
+    "forward": lambda size: (2 * size, 0),  # 1R1W
+    "separate kernel": lambda size: (5 * size, 0),  # 4R1W
+    "atomics, a row each": lambda size: (3 * size, 4),  # float32 additions
+    "lock, a row each": lambda size: (3 * size, 2 * size),  # read, add, write
+    "persistent programs": lambda size: (3 * size + PARTIALS, 0),
+}
+for dtype, size in (("bfloat16", 2), ("float32", 4)):
+    print(f"{dtype:19}  bytes  L2  time")
+    for design, count in DESIGNS.items():
+        memory, cached = count(size)
+        time = 1e6 * memory * ROWS * WIDTH / BANDWIDTH
+        print(f"{design:19} {memory:6.2f} {cached:3} {time:5.0f}")

@@ -1,0 +1,74 @@
+# --8<-- [start:row_start]
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def offset(row, stride):
+    """row * stride, in int64: tensors may pass 2 ** 31 elements."""
+    return row.to(tl.int64) * stride
+
+
+@triton.jit
+def row_start(row, heads, token_stride, head_stride):
+    """Where rows begin: heads of a token, then the next token."""
+    return offset(row // heads, token_stride) + offset(row % heads, head_stride)
+
+
+# --8<-- [end:row_start]
+
+
+# --8<-- [start:rms_norm_forward]
+@triton.jit(do_not_specialize=["rows"])  # (1)!
+def rms_norm_forward(
+    x, gain, y, rstd, rows, heads, token_stride, head_stride, eps,
+    WIDTH: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
+):  # fmt: skip
+    """ROWS whole rows a program. Reads x once, writes y and rstd once."""
+    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    column = tl.arange(0, COLUMNS)
+    inside = (row < rows)[:, None] & (column < WIDTH)[None, :]
+    start = row_start(row, heads, token_stride, head_stride)
+    weight = tl.load(gain + column, mask=column < WIDTH, other=0.0)  # (2)!
+    value = tl.load(
+        x + start[:, None] + column[None, :], mask=inside, other=0.0
+    )
+    value = value.to(tl.float32)
+    scale = tl.rsqrt(tl.sum(value * value, axis=1) / WIDTH + eps)  # (3)!
+    result = value * scale[:, None] * weight.to(tl.float32)[None, :]
+    target = offset(row, WIDTH)[:, None] + column[None, :]
+    tl.store(y + target, result.to(y.dtype.element_ty), mask=inside)
+    tl.store(rstd + row, scale, mask=row < rows)
+
+
+# --8<-- [end:rms_norm_forward]
+
+
+# --8<-- [start:rms_norm_forward_wide]
+@triton.jit
+def rms_norm_forward_wide(
+    x, gain, y, rstd, heads, token_stride, head_stride, eps,
+    WIDTH: tl.constexpr, COLUMNS: tl.constexpr,
+):  # fmt: skip
+    """One row a program, in pieces that are read twice: from L2, with luck."""
+    row = tl.program_id(0)
+    source = x + row_start(row, heads, token_stride, head_stride)
+    target = y + offset(row, WIDTH)
+    squares = tl.zeros((COLUMNS,), tl.float32)
+    for first in tl.range(0, WIDTH, COLUMNS):
+        column = first + tl.arange(0, COLUMNS)
+        value = tl.load(source + column, mask=column < WIDTH, other=0.0)
+        value = value.to(tl.float32)
+        squares += value * value
+    scale = tl.rsqrt(tl.sum(squares, axis=0) / WIDTH + eps)
+    tl.store(rstd + row, scale)
+    for first in tl.range(0, WIDTH, COLUMNS):
+        column = first + tl.arange(0, COLUMNS)
+        inside = column < WIDTH
+        value = tl.load(source + column, mask=inside, other=0.0)
+        weight = tl.load(gain + column, mask=inside, other=0.0)
+        result = value.to(tl.float32) * scale * weight.to(tl.float32)
+        tl.store(target + column, result.to(y.dtype.element_ty), mask=inside)
+
+
+# --8<-- [end:rms_norm_forward_wide]

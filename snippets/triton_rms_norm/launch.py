@@ -1,0 +1,103 @@
+# --8<-- [start:tile]
+import torch
+import triton
+from torch import Tensor
+
+from snippets.triton_rms_norm.backward import (
+    gain_gradient,
+    rms_norm_backward,
+    rms_norm_backward_wide,
+    sum_partials,
+)
+from snippets.triton_rms_norm.forward import (
+    rms_norm_forward,
+    rms_norm_forward_wide,
+)
+from snippets.triton_rms_norm.rows import row_layout
+
+TILE = 4096  # elements that a program holds when rows are narrow
+WHOLE_FORWARD = 65_536  # the widest row that a program holds as a whole
+WHOLE_BACKWARD = 16_384  # less: x, dy and the gain's sum at once
+PIECE = 8192  # columns at a time of wider rows
+
+
+def tile(width: int) -> dict[str, int]:
+    """ROWS, COLUMNS and num_warps of a kernel that holds whole rows."""
+    columns = triton.next_power_of_2(width)
+    rows = max(1, TILE // columns)
+    warps = max(4, min(32, rows * columns // 1024))
+    return {"ROWS": rows, "COLUMNS": columns, "num_warps": warps}
+
+
+# --8<-- [end:tile]
+
+
+# --8<-- [start:forward]
+def forward(x: Tensor, gain: Tensor, eps: float) -> tuple[Tensor, Tensor]:
+    """y, in x's shape and dtype, and rstd, (rows,) in float32."""
+    rows, *layout = row_layout(x)
+    width = x.shape[-1]
+    y = torch.empty(x.shape, dtype=x.dtype, device=x.device)
+    rstd = torch.empty(rows, dtype=torch.float32, device=x.device)
+    if rows and width > WHOLE_FORWARD:
+        rms_norm_forward_wide[(rows,)](
+            x, gain, y, rstd, *layout, eps, width, PIECE, num_warps=16
+        )
+    elif rows:
+        shape = tile(width)
+        grid = (triton.cdiv(rows, shape["ROWS"]),)
+        rms_norm_forward[grid](
+            x, gain, y, rstd, rows, *layout, eps, width, **shape
+        )
+    return y, rstd
+
+
+# --8<-- [end:forward]
+
+
+# --8<-- [start:backward]
+def programs(device: torch.device) -> int:
+    """How many programs walk over the rows in the backward pass."""
+    if device.type != "cuda":
+        return 4  # the interpreter: any small number shows the partial sums
+    found = torch.cuda.get_device_properties(device)
+    return 2 * found.multi_processor_count
+
+
+def backward(
+    dy: Tensor, x: Tensor, gain: Tensor, rstd: Tensor
+) -> tuple[Tensor, Tensor]:
+    """dx, in x's shape and dtype, and the gradient of the gain, in its own."""
+    rows, *layout = row_layout(x)
+    width = x.shape[-1]
+    dx = torch.empty(x.shape, dtype=x.dtype, device=x.device)
+    if not rows:
+        return dx, torch.zeros_like(gain)
+    dy = dy.contiguous()  # (1)!
+    most = programs(x.device)
+    if width > WHOLE_BACKWARD:
+        rms_norm_backward_wide[(rows,)](
+            dy, x, gain, rstd, dx, *layout, width, width, PIECE, num_warps=16
+        )
+        count = max(1, most * 1024 // width)  # splits of the rows
+        partial = gain.new_empty((count, width), dtype=torch.float32)
+        grid = (triton.cdiv(width, 1024), count)
+        gain_gradient[grid](
+            dy, x, rstd, partial, rows, *layout, width,
+            width, ROWS=8, COLUMNS=1024, num_warps=8,
+        )  # fmt: skip
+    else:
+        shape = tile(width)
+        count = min(most, triton.cdiv(rows, shape["ROWS"]))
+        partial = gain.new_empty((count, width), dtype=torch.float32)
+        rms_norm_backward[(count,)](
+            dy, x, gain, rstd, dx, partial, rows, *layout, width, width, **shape
+        )
+    dgain = torch.empty_like(gain)
+    sum_partials[(triton.cdiv(width, 64),)](
+        partial, dgain, count, width, COLUMNS=64
+    )
+    return dx, dgain
+
+
+# --8<-- [end:backward]

@@ -1,0 +1,181 @@
+"""What every kernel must pass, and how a wrong one is made from a right one.
+
+The tolerances are those of Triton's interpreter, which cuts float32 to bfloat16
+where a GPU rounds: up to one unit in the last place, instead of half of one.
+"""
+
+import importlib
+import mmap
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from scripts.site.source import SNIPPETS
+
+DTYPES = (torch.float32, torch.bfloat16, torch.float16)
+# ||found - wanted|| / ||wanted||, the norm over the whole tensor.
+MOST = {torch.float32: 5e-7, torch.bfloat16: 4e-3, torch.float16: 3e-4}
+MODULES = (  # of a folder of kernels: those without output
+    "operator", "launch", "forward", "backward", "kernels", "soft_cap", "streams",
+)  # fmt: skip
+SHAPES = ((7, 5), (3, 4, 128), (2, 257), (33, 64), (1, 1009), (5, 1, 96), (40, 2))
+
+
+def draw(*shape, seed=0, dtype=torch.float32, scale=1.0, offset=0.0) -> Tensor:
+    """Normal numbers, the same for the same seed and shape."""
+    generator = torch.Generator().manual_seed(seed)
+    wide = torch.randn(*shape, generator=generator, dtype=torch.float64)
+    return (scale * wide + offset).to(dtype)
+
+
+def gains(width: int, dtype=torch.float32) -> Tensor:
+    """Gains that are not one, of either sign."""
+    return draw(width, seed=7, dtype=dtype, scale=0.5, offset=1.0)
+
+
+def assert_near(
+    found: Tensor, wanted: Tensor, what: str, slack: float = 1.0, dtype=None
+) -> None:
+    """Frobenius distance within what the dtype allows; NaN never passes.
+
+    The dtype is found's, unless a coarser one stood in between.
+    """
+    assert found.shape == wanted.shape, f"{what} is {tuple(found.shape)}"
+    gap = torch.linalg.vector_norm(found.double() - wanted)
+    most = slack * MOST[dtype or found.dtype] * torch.linalg.vector_norm(wanted)
+    assert float(gap) <= float(most) + 1e-30, f"{what} is off: {gap} > {most}"
+
+
+def gradients(outputs, inputs: Sequence[Tensor], slopes) -> list[Tensor]:
+    """Gradients of the inputs for the given slopes of the outputs."""
+    return list(torch.autograd.grad(outputs, inputs, slopes, materialize_grads=True))
+
+
+def leaves(*tensors: Tensor, dtype=None) -> list[Tensor]:
+    """Copies that want a gradient, of the same strides, in their dtype or another."""
+    return [
+        t.detach().to(dtype or t.dtype, copy=True).requires_grad_() for t in tensors
+    ]
+
+
+def check_gradients(
+    function,
+    wanted,
+    inputs: Sequence[Tensor],
+    slack: float = 1.5,
+    values: float = 1.0,
+    dtype: torch.dtype | None = None,
+) -> None:
+    """Values and gradients against float64, from the same rounded inputs.
+
+    `function` and `wanted` take the inputs and give a tensor or a tuple of them;
+    `wanted` gets them in float64. The inputs keep their place in memory. `values` and
+    `slack` are factors on what the dtype allows to outputs and to gradients; `dtype`
+    stands for that of every gradient when something coarser was rounded on the way.
+    """
+    own = [t.detach().requires_grad_() for t in inputs]
+    wide = leaves(*inputs, dtype=torch.float64)
+    with poisoned():
+        found = as_tuple(function(*own))
+    slopes = [draw(*y.shape, seed=3 + i, dtype=y.dtype) for i, y in enumerate(found)]
+    right = as_tuple(wanted(*wide))
+    for i, (y, expected) in enumerate(zip(found, right, strict=True)):
+        assert y.dtype == inputs[0].dtype, f"output {i} is {y.dtype}"
+        assert_near(y.detach(), expected.detach(), f"output {i}", values)
+    with poisoned():
+        ours = gradients(found, own, slopes)
+    theirs = gradients(right, wide, [slope.double() for slope in slopes])
+    for i, (gradient, expected) in enumerate(zip(ours, theirs, strict=True)):
+        assert_near(gradient, expected, f"gradient {i}", slack, dtype)
+
+
+def as_tuple(value) -> tuple:
+    return value if isinstance(value, tuple) else (value,)
+
+
+class poisoned:
+    """While it lasts, fresh memory holds NaN: what is never written shows."""
+
+    def __enter__(self):
+        self.before = torch.are_deterministic_algorithms_enabled()
+        torch.use_deterministic_algorithms(True)
+        assert torch.empty(3).isnan().all()
+
+    def __exit__(self, *_):
+        torch.use_deterministic_algorithms(self.before)
+
+
+def far_rows() -> Tensor:
+    """(3, 64) in bfloat16, a row every 2 ** 30 elements; most memory is untouched.
+
+    An offset that wraps to -2 ** 31 still lands in the same memory, on zeros.
+    """
+    no_reserve = 0x4000  # MAP_NORESERVE of Linux: address space, not memory
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | no_reserve
+    memory = mmap.mmap(-1, 2 * (2**32 + 64), flags=flags)
+    x = torch.frombuffer(memory, dtype=torch.bfloat16)
+    return x.as_strided((3, 64), (2**30, 1), 2**31).copy_(draw(3, 64))
+
+
+def mutant(
+    folder: str, changes: dict[str, Sequence[str]], into: Path, name: str
+) -> Callable[[str], object]:
+    """A copy of snippets/<folder> with text replaced; gives its modules by name.
+
+    `changes` is file -> (old, new); old stands in the file exactly as given, at
+    least once, and is replaced everywhere. The copy has operators of its own.
+    """
+    name = f"{folder}_{name}"
+    package = into / name
+    package.mkdir()
+    for path in (SNIPPETS / folder).glob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        if path.name in changes:
+            old, new = changes[path.name]
+            assert old in text, f"{path.name} has no {old!r}"
+            text = text.replace(old, new)
+        text = text.replace(f"snippets.{folder}", name).replace("norms::", f"{name}::")
+        (package / path.name).write_text(text, encoding="utf-8")
+    sys.path.insert(0, str(into))
+    importlib.invalidate_caches()
+    try:
+        modules = {
+            path.stem: importlib.import_module(f"{name}.{path.stem}")
+            for path in package.glob("*.py")
+            if path.stem in MODULES
+        }
+    finally:
+        sys.path.remove(str(into))
+    return modules.__getitem__
+
+
+def variants(
+    folder: str,
+    changes: dict[str, tuple[str, str, str]],
+    function: str,
+    module: str = "operator",
+) -> list[Callable]:
+    """Wrong versions of a module's function, each built when it is first called.
+
+    `changes` is name -> (file, old, new).
+    """
+
+    def variant(name: str) -> Callable:
+        @cache
+        def built():
+            file, *change = changes[name]
+            modules = mutant(folder, {file: change}, Path(tempfile.mkdtemp()), name)
+            return getattr(modules(module), function)
+
+        def wrong(*inputs):
+            return built()(*inputs)
+
+        wrong.__name__ = name
+        return wrong
+
+    return [variant(name) for name in changes]

@@ -1,0 +1,177 @@
+"""Residual addition and RMSNorm in one kernel, in Triton's interpreter."""
+
+import pytest
+import torch
+
+from snippets.fused_residual.operator import (
+    add_rms_norm,
+    add_rms_norm_backward_op,
+    add_rms_norm_op,
+)
+from snippets.rms_norm import reference
+from snippets.triton_rms_norm import launch
+from snippets.triton_rms_norm.operator import rms_norm
+from tests.kernel_gate import (
+    DTYPES,
+    SHAPES,
+    check_gradients,
+    draw,
+    gains,
+    gradients,
+    leaves,
+)
+from tests.snippets.fused_residual.wrong_kernels import WRONG
+
+# The interpreter computes in numpy, which speaks up where a GPU is silent.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:(invalid value|divide by zero|overflow):RuntimeWarning"
+)
+
+
+def wanted(x, branch, gain, eps):
+    stream = x + branch
+    return stream, reference.rms_norm(stream, gain, eps)
+
+
+def check(norm, x, branch, gain_dtype=None, eps=1e-6):
+    check_gradients(
+        lambda *inputs: norm(*inputs, eps),
+        lambda *inputs: wanted(*inputs, eps),
+        (x, branch, gains(x.shape[-1], gain_dtype or x.dtype)),
+        slack=4,
+        values=2,  # the stream is rounded before the norm
+        dtype=x.dtype,
+    )
+
+
+def pair(*shape, dtype=torch.float32, **options):
+    return [draw(*shape, seed=seed, dtype=dtype, **options) for seed in (1, 2)]
+
+
+def check_shapes_and_dtypes(norm):
+    for dtype in DTYPES:
+        for gain_dtype in {dtype, torch.float32}:
+            for shape in SHAPES:
+                check(norm, *pair(*shape, dtype=dtype, offset=0.3), gain_dtype)
+
+
+def check_many_rows(norm):
+    check(norm, *pair(2600, 6))
+
+
+def check_wide_rows(norm):
+    for width in (launch.WHOLE_FORWARD + 1, launch.WHOLE_BACKWARD + 1):
+        check(norm, *pair(3, width))
+
+
+def check_epsilon(norm):
+    check(norm, *pair(4, 9, scale=1e-4))
+
+
+def check_rows_with_gaps(norm):
+    x, branch = draw(6, 40, seed=1), draw(6, 50, seed=2)
+    check(norm, x[:, :24], branch[:, 7:31])
+
+
+def check_the_norm_is_of_the_rounded_stream(norm):
+    """What a later layer reads is what was normed: two kernels give the same bits."""
+    for dtype in DTYPES:
+        x, branch = pair(16, 80, dtype=dtype)
+        gain = gains(80, dtype)
+        stream, y = norm(x, branch, gain, 1e-6)
+        assert torch.equal(y, rms_norm(stream, gain, 1e-6))
+
+
+CHECKS = [
+    check_shapes_and_dtypes,
+    check_epsilon,
+    check_the_norm_is_of_the_rounded_stream,
+    check_many_rows,
+    check_rows_with_gaps,
+    check_wide_rows,
+]
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda f: f.__name__)
+def test_right(check):
+    check(add_rms_norm)
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=lambda f: f.__name__)
+def test_rejects(wrong, known_wrong):
+    known_wrong.rejected_by(CHECKS, wrong)
+
+
+def test_one_output_may_go_unused():
+    for used in (0, 1):
+        own = leaves(*pair(5, 8), gains(8))
+        wide = leaves(*own, dtype=torch.float64)
+        dy = draw(5, 8, seed=4)
+        ours = gradients(add_rms_norm(*own)[used], own, dy)
+        theirs = gradients(wanted(*wide, 1e-6)[used], wide, dy.double())
+        for one, other in zip(ours, theirs, strict=True):
+            assert torch.allclose(one.double(), other, rtol=1e-5, atol=1e-6)
+
+
+def test_the_same_bits_again():
+    inputs, slopes = (*pair(70, 130), gains(130)), pair(70, 130)
+    runs = []
+    for _ in range(2):
+        own = leaves(*inputs)
+        runs.append(gradients(add_rms_norm(*own), own, slopes))
+    for one, other in zip(*runs, strict=True):
+        assert torch.equal(one, other)
+
+
+def test_no_rows():
+    own = leaves(*pair(0, 8), gains(8))
+    dx, _, dgain = gradients(add_rms_norm(*own), own, pair(0, 8))
+    assert dx.shape == (0, 8)
+    assert not dgain.any()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_operators_are_registered_as_they_should_be(dtype):
+    inputs = leaves(*pair(2, 5, 8, dtype=dtype), gains(8, dtype))
+    torch.library.opcheck(add_rms_norm_op, (*inputs, 1e-6))
+    x, branch, gain = (each.detach() for each in inputs)
+    stream, y, rstd = add_rms_norm_op(x, branch, gain, 1e-6)
+    torch.library.opcheck(add_rms_norm_backward_op, (y, x, stream, gain, rstd))
+
+
+def test_compiled_without_a_break():
+    def model(x, branch, gain):
+        stream, y = add_rms_norm(x, 2 * branch, gain)
+        return stream.sin(), y.cos()
+
+    inputs, slopes = (*pair(6, 12), gains(12)), pair(6, 12)
+    results = []
+    for run in (model, torch.compile(model, fullgraph=True, backend="aot_eager")):
+        own = leaves(*inputs)
+        outputs = run(*own)
+        found = gradients(outputs, own, slopes)
+        results.append([*(each.detach() for each in outputs), *found])
+    for one, other in zip(*results, strict=True):
+        assert torch.equal(one, other)
+
+
+@pytest.mark.parametrize(
+    ("x", "branch", "gain", "error", "says"),
+    [
+        (draw(3, 8), draw(4, 8), gains(8), ValueError, r"branch \(4, 8\)"),
+        (draw(3, 8), draw(3, 8).half(), gains(8), ValueError, "branch .*float16"),
+        (draw(3, 8).double(), draw(3, 8), gains(8), TypeError, "x is torch.float64"),
+        (draw(2, 3, 16)[..., ::2], draw(2, 3, 8), gains(8), ValueError, "contiguous"),
+        (
+            draw(2, 6, 8)[:, ::2],
+            draw(2, 6, 8)[:, :3],
+            gains(8),
+            ValueError,
+            "one stride",
+        ),
+    ],
+)
+def test_clear_errors(x, branch, gain, error, says):
+    with pytest.raises(error, match=says) as caught:
+        add_rms_norm_op._init_fn(x, branch, gain, 1e-6)
+    assert "\n" not in str(caught.value)

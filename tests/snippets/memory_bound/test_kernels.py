@@ -1,0 +1,236 @@
+"""The soft cap's kernels and the streams, in Triton's interpreter."""
+
+import os
+import subprocess
+import sys
+from itertools import product
+
+import pytest
+import torch
+
+from scripts.site.source import ROOT
+from snippets.memory_bound import streams
+from snippets.memory_bound.soft_cap import BLOCK, soft_cap, soft_cap_backward
+from snippets.soft_capping import reference
+from tests.kernel_gate import (
+    DTYPES,
+    SHAPES,
+    check_gradients,
+    draw,
+    gradients,
+    leaves,
+    poisoned,
+)
+from tests.snippets.memory_bound.wrong_kernels import (
+    WRONG_SOFT_CAPS,
+    WRONG_STREAMS,
+    add,
+)
+
+# The interpreter computes in numpy, which speaks up where a GPU is silent.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:(invalid value|divide by zero|overflow):RuntimeWarning"
+)
+
+
+def check(cap_of, x, cap=30.0, slack=1.5):
+    check_gradients(
+        lambda x: cap_of(x, cap), lambda x: reference.soft_cap(x, cap), (x,), slack
+    )
+
+
+def check_shapes_and_dtypes(cap_of):
+    for dtype, shape, cap in product(DTYPES, SHAPES, (2.0, 30.0)):
+        check(cap_of, draw(*shape, dtype=dtype, scale=20.0), cap)
+
+
+def check_many_blocks(cap_of):
+    for size in (BLOCK - 1, BLOCK, 2 * BLOCK + 1):
+        check(cap_of, draw(size, scale=30.0))
+
+
+def check_near_zero(cap_of):
+    """Where 1 - exp(-2|z|) loses digits, and where the series takes over."""
+    for scale in (1e-3, 1e-6, 1e-20):
+        check(cap_of, draw(500, scale=scale))
+    check(cap_of, torch.linspace(-1.2, 1.2, 999), cap=1.0)
+
+
+def check_tails(cap_of):
+    """Slopes far beyond the cap are small, but not zero."""
+    for dtype, start in product(DTYPES, (2.0, 3.0, 5.0)):
+        for sign in (-1.0, 1.0):
+            x = sign * torch.linspace(start, start + 0.9, 64)
+            check(cap_of, (4.0 * x).to(dtype), cap=4.0, slack=4)
+
+
+def check_extremes(cap_of):
+    x = torch.tensor([0.0, 1e4, -1e4, torch.inf, -torch.inf, torch.nan])
+    x.requires_grad_()
+    y = cap_of(x, 30.0)
+    assert y.tolist()[:5] == [0.0, 30.0, -30.0, 30.0, -30.0]
+    assert y[5].isnan()
+    (dx,) = gradients(y, [x], torch.ones_like(y))
+    assert dx.tolist()[:5] == [1.0, 0.0, 0.0, 0.0, 0.0]
+
+
+def check_strides_of_the_upstream_gradient(cap_of):
+    x = draw(6, 10, scale=20.0)
+    dy = draw(10, 6, seed=2).T
+    found, wanted = [], []
+    for function, kept, dtype in (
+        (cap_of, found, torch.float32),
+        (reference.soft_cap, wanted, torch.float64),
+    ):
+        own = leaves(x, dtype=dtype)
+        kept += gradients(function(*own, 30.0), own, dy.to(dtype))
+    assert torch.allclose(found[0].double(), wanted[0], rtol=1e-5, atol=1e-6)
+
+
+CHECKS = [
+    check_shapes_and_dtypes,
+    check_many_blocks,
+    check_near_zero,
+    check_tails,
+    check_extremes,
+    check_strides_of_the_upstream_gradient,
+]
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda f: f.__name__)
+def test_right(check):
+    check(soft_cap)
+
+
+@pytest.mark.parametrize("wrong", WRONG_SOFT_CAPS, ids=lambda f: f.__name__)
+def test_rejects(wrong, known_wrong):
+    known_wrong.rejected_by(CHECKS, wrong)
+
+
+MIXES = ((1, 1), (2, 1), (2, 2), (3, 1), (3, 2))
+
+
+def check_sums(add_of):
+    for (reads, writes), dtype in product(MIXES, DTYPES):
+        for size in (1, 63, 64, 200):
+            sources = [draw(size, seed=i, dtype=dtype) for i in range(reads)]
+            exact = sum(source.double() for source in sources)
+            most = sum(source.double().abs() for source in sources)
+            for found in add_of(sources, writes):
+                gap = (found.double() - exact).abs()
+                assert (gap <= torch.finfo(dtype).eps * most).all()
+
+
+def check_one_rounding(add_of):
+    """1 + e + e, where each e alone is rounded away, and both together are not."""
+    one = torch.ones(8, dtype=torch.float16)
+    half = one * 2**-11
+    (found,) = add_of([one, half, half], 1)
+    assert torch.equal(found, one + 2**-10)
+
+
+STREAM_CHECKS = [check_sums, check_one_rounding]
+
+
+@pytest.mark.parametrize("check", STREAM_CHECKS, ids=lambda f: f.__name__)
+def test_right_streams(check):
+    check(lambda sources, writes: add(streams.add_streams, sources, writes))
+
+
+@pytest.mark.parametrize("wrong", WRONG_STREAMS, ids=lambda f: f.__name__)
+def test_rejects_streams(wrong, known_wrong):
+    known_wrong.rejected_by(STREAM_CHECKS, wrong)
+
+
+def test_no_elements():
+    x = torch.zeros(3, 0, requires_grad=True)
+    y = soft_cap(x, 30.0)
+    assert y.shape == (3, 0)
+    assert gradients(y, [x], torch.zeros(3, 0))[0].shape == (3, 0)
+
+
+def test_expanded_upstream_gradient():
+    x = draw(5, 7).requires_grad_()
+    soft_cap(x, 30.0).sum().backward()
+    slope = 1 - torch.tanh(x.detach() / 30) ** 2
+    assert torch.allclose(x.grad, slope)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_operators_are_registered_as_they_should_be(dtype):
+    x = draw(2, 5, 8, dtype=dtype)
+    torch.library.opcheck(soft_cap, (x.clone().requires_grad_(), 30.0))
+    torch.library.opcheck(soft_cap_backward, (x, x, 30.0))
+
+
+def test_compiled_without_a_break():
+    def model(x):
+        return soft_cap(2 * x, 3.0).sin()
+
+    x, dy = draw(6, 12), draw(6, 12, seed=2)
+    results = []
+    for run in (model, torch.compile(model, fullgraph=True, backend="aot_eager")):
+        own = leaves(x)
+        y = run(*own)
+        results.append([y.detach(), *gradients(y, own, dy)])
+    for one, other in zip(*results, strict=True):
+        assert torch.equal(one, other)
+
+
+@pytest.mark.parametrize(
+    ("x", "cap", "error", "says"),
+    [
+        (draw(3, 8).double(), 30.0, TypeError, "x is torch.float64; known: .*float16"),
+        (draw(8, 3).T, 30.0, ValueError, r"strides \(1, 3\): call x.contiguous"),
+        (draw(3, 8), 0.0, ValueError, "cap is 0.0, not a positive number"),
+        (draw(3, 8), float("nan"), ValueError, "cap is nan"),
+    ],
+)
+def test_clear_errors(x, cap, error, says):
+    with pytest.raises(error, match=says) as caught:
+        soft_cap(x, cap)
+    assert "\n" not in str(caught.value)
+
+
+def test_the_interpreter_cuts_bfloat16():
+    """What the page says: towards zero, up to a unit, where torch rounds."""
+    x = torch.linspace(1, 2, 1000)
+    (found,) = add(streams.add_streams, [x.bfloat16()], 1)
+    assert torch.equal(found, x.bfloat16())  # nothing to round
+    wide, y = draw(1000), torch.empty(1000, dtype=torch.bfloat16)
+    with poisoned():
+        streams.add_streams[(1,)](wide, wide, wide, y, y, 1000, 1, 1, 1024)
+    cut = (wide.view(torch.int32) & -(2**16)).view(torch.float32)
+    assert torch.equal(y.float(), cut)
+    assert not torch.equal(y, wide.bfloat16())
+
+
+OUTSIDE = """
+import torch
+from snippets.memory_bound.soft_cap import runs_kernels, soft_cap
+x = (40 * torch.randn(3, 80)).to({dtype}).requires_grad_()
+assert not runs_kernels(x)
+wide = x.detach().double().requires_grad_()
+y, wanted = soft_cap(x, 30.0), 30 * torch.tanh(wide / 30)
+dy = torch.randn(3, 80).to(x.dtype)
+y.backward(dy)
+wanted.backward(dy.double())
+pairs = (y, wanted), (x.grad, wide.grad)
+print(max(float(((a.double() - b).norm() / b.norm()).detach()) for a, b in pairs))
+"""
+
+
+@pytest.mark.parametrize(
+    ("dtype", "most"), [("torch.float32", 5e-7), ("torch.bfloat16", 3e-3)]
+)
+def test_outside_the_interpreter_a_cpu_takes_the_formulas(dtype, most):
+    outside = {k: v for k, v in os.environ.items() if k != "TRITON_INTERPRET"}
+    done = subprocess.run(
+        [sys.executable, "-c", OUTSIDE.format(dtype=dtype)],
+        cwd=ROOT,
+        env={**outside, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert float(done.stdout) < most

@@ -1,0 +1,172 @@
+"""LayerNorm's kernels in Triton's interpreter: values, gradients, rows, errors."""
+
+import pytest
+import torch
+
+from snippets.layer_norm import reference
+from snippets.triton_layer_norm.operator import (
+    layer_norm,
+    layer_norm_backward_op,
+    layer_norm_op,
+)
+from snippets.triton_rms_norm import launch
+from tests.kernel_gate import (
+    DTYPES,
+    SHAPES,
+    assert_near,
+    check_gradients,
+    draw,
+    far_rows,
+    gains,
+    gradients,
+    leaves,
+)
+from tests.snippets.triton_layer_norm.wrong_kernels import WRONG
+
+# The interpreter computes in numpy, which speaks up where a GPU is silent.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:(invalid value|divide by zero|overflow):RuntimeWarning"
+)
+
+
+def biases(width, dtype=torch.float32):
+    return draw(width, seed=8, dtype=dtype)
+
+
+def check(norm, x, dtype=torch.float32, eps=1e-5):
+    width = x.shape[-1]
+    check_gradients(
+        lambda x, gain, bias: norm(x, gain, bias, eps),
+        lambda x, gain, bias: reference.layer_norm(x, gain, bias, eps),
+        (x, gains(width, dtype), biases(width, dtype)),
+        slack=2,
+    )
+
+
+def check_shapes_and_dtypes(norm):
+    for dtype in DTYPES:
+        for affine_dtype in {dtype, torch.float32}:
+            for shape in SHAPES[:-1]:  # of two features dx is nothing but rounding
+                x = draw(*shape, dtype=dtype, scale=2.0, offset=0.5)
+                check(norm, x, affine_dtype)
+
+
+def check_far_means(norm):
+    """Values a thousand standard deviations from zero: nothing may cancel."""
+    x = draw(3, 96, offset=1000.0)
+    wanted = reference.layer_norm(x.double(), gains(96).double(), biases(96).double())
+    found = norm(x, gains(96), biases(96), 1e-5)
+    assert_near(found, wanted, "y", slack=100)  # float32 holds x to 6e-5 only
+
+
+def check_many_rows(norm):
+    check(norm, draw(2600, 6, offset=3.0))
+    check(norm, draw(40, 1100, dtype=torch.bfloat16))
+
+
+def check_wide_rows(norm):
+    check(norm, draw(3, launch.WHOLE_FORWARD + 4465, offset=1.0))
+    check(norm, draw(9, launch.WHOLE_BACKWARD + 1))
+
+
+def check_epsilon(norm):
+    for scale in (1e-3, 1e-5):
+        check(norm, draw(4, 9, scale=scale), eps=1e-6)
+    assert torch.equal(norm(torch.ones(3, 8), gains(8), biases(8), 1e-5)[1], biases(8))
+
+
+def check_rows_with_gaps(norm):
+    check(norm, draw(2, 5, 3, 4, 24)[:, :, 1])
+    check(norm, draw(6, 40)[:, :24])
+
+
+def check_far_rows(norm):
+    x, half = far_rows(), torch.bfloat16
+    wanted = reference.layer_norm(
+        x.double(), gains(64, half).double(), biases(64, half).double()
+    )
+    assert_near(norm(x, gains(64, half), biases(64, half), 1e-5), wanted, "y")
+
+
+CHECKS = [
+    check_shapes_and_dtypes,
+    check_epsilon,
+    check_far_means,
+    check_many_rows,
+    check_rows_with_gaps,
+    check_wide_rows,
+    check_far_rows,
+]
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda f: f.__name__)
+def test_right(check):
+    check(layer_norm)
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=lambda f: f.__name__)
+def test_rejects(wrong, known_wrong):
+    known_wrong.rejected_by(CHECKS, wrong)
+
+
+def test_the_same_bits_again():
+    inputs, dy = (draw(70, 130), gains(130), biases(130)), draw(70, 130, seed=2)
+    runs = []
+    for _ in range(2):
+        own = leaves(*inputs)
+        runs.append(gradients(layer_norm(*own), own, dy))
+    for one, other in zip(*runs, strict=True):
+        assert torch.equal(one, other)
+
+
+def test_no_rows():
+    own = leaves(draw(0, 8), gains(8), biases(8))
+    dx, *affine = gradients(layer_norm(*own), own, torch.ones(0, 8))
+    assert dx.shape == (0, 8)
+    assert not any(gradient.any() for gradient in affine)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_operators_are_registered_as_they_should_be(dtype):
+    x = draw(2, 5, 3, 4, 8, dtype=dtype)[:, :, 1]
+    inputs = leaves(x, gains(8, dtype), biases(8, dtype))
+    torch.library.opcheck(layer_norm_op, (*inputs, 1e-5))
+    x, gain, bias = (each.detach() for each in inputs)
+    y, mean, rstd = layer_norm_op(x, gain, bias, 1e-5)
+    torch.library.opcheck(layer_norm_backward_op, (y, x, gain, mean, rstd))
+
+
+def test_compiled_without_a_break():
+    def model(x, gain, bias):
+        return layer_norm(2 * x, gain, bias).sin()
+
+    inputs, dy = (draw(6, 12), gains(12), biases(12)), draw(6, 12, seed=2)
+    results = []
+    for run in (model, torch.compile(model, fullgraph=True, backend="aot_eager")):
+        own = leaves(*inputs)
+        y = run(*own)
+        results.append([y.detach(), *gradients(y, own, dy)])
+    for one, other in zip(*results, strict=True):
+        assert torch.equal(one, other)
+
+
+@pytest.mark.parametrize(
+    ("x", "gain", "bias", "error", "says"),
+    [
+        (draw(3, 8).double(), gains(8), biases(8), TypeError, "x is torch.float64"),
+        (draw(3, 8), gains(8), biases(7), ValueError, r"bias is \(7,\)"),
+        (
+            draw(3, 8).half(),
+            gains(8).half(),
+            biases(8),
+            ValueError,
+            "bias is .*float32",
+        ),
+        (draw(3, 8), gains(8), biases(16)[::2], ValueError, "not contiguous"),
+        (draw(8, 3).T, gains(8), biases(8), ValueError, "not evenly spaced"),
+    ],
+)
+def test_clear_errors(x, gain, bias, error, says):
+    with pytest.raises(error, match=says) as caught:
+        layer_norm_op._init_fn(x, gain, bias, 1e-5)
+    assert "\n" not in str(caught.value)

@@ -1,0 +1,62 @@
+"""Kernels that readers might write: the right ones with one thing changed."""
+
+from tests.kernel_gate import variants
+
+CHANGES = {
+    "padding_counted_in_the_variance": (
+        "forward.py",
+        "tl.where(inside, value - middle[:, None], 0.0)",
+        "value - middle[:, None]",
+    ),
+    "statistics_in_bfloat16": (
+        "forward.py",
+        "tl.sum(centred * centred, axis=1)",
+        "tl.sum((centred * centred).to(tl.bfloat16).to(tl.float32), axis=1)",
+    ),
+    "variance_as_difference_of_moments": (
+        "forward.py",
+        "tl.sum(centred * centred, axis=1) / WIDTH",
+        "(tl.sum(value * value, axis=1) / WIDTH - middle * middle)",
+    ),
+    "unbiased_variance": (
+        "forward.py",
+        "tl.sum(centred * centred, axis=1) / WIDTH",
+        "tl.sum(centred * centred, axis=1) / (WIDTH - 1)",
+    ),
+    "epsilon_missing": ("forward.py", "/ WIDTH + eps", "/ WIDTH"),
+    "bias_scaled_by_the_gain": (
+        "forward.py",
+        "result += shift.to(tl.float32)[None, :]",
+        "result += (shift.to(tl.float32) * weight.to(tl.float32))[None, :]",
+    ),
+    "wide_variance_not_centred": (
+        "forward.py",
+        "tl.where(inside, value.to(tl.float32) - middle, 0.0)",
+        "tl.where(inside, value.to(tl.float32), 0.0)",
+    ),
+    "mean_of_the_slopes_forgotten": (
+        "backward.py",
+        "(slope - level - unit * along) * scale",
+        "(slope - unit * along) * scale",
+    ),
+    "wide_mean_of_the_slopes_forgotten": (
+        "backward.py",
+        "(slope * weight - level - unit * along) * scale",
+        "(slope * weight - unit * along) * scale",
+    ),
+    "bias_gradient_times_the_gain": (
+        "backward.py",
+        "bias_total += tl.sum(slope, axis=0)  # (2)!\n        slope *= weight",
+        "slope *= weight\n        bias_total += tl.sum(slope, axis=0)",
+    ),
+    "gain_gradient_not_centred": (
+        "backward.py",
+        "        slope = slope.to(tl.float32)\n"
+        "        gain_total += tl.sum(slope * unit, axis=0)\n"
+        "        bias_total += tl.sum(slope, axis=0)  # (2)!",
+        "        slope = slope.to(tl.float32)\n"
+        "        gain_total += tl.sum(slope * value.to(tl.float32) * scale, axis=0)\n"
+        "        bias_total += tl.sum(slope, axis=0)  # (2)!",
+    ),
+}
+WRONG = variants("triton_layer_norm", CHANGES, "layer_norm")

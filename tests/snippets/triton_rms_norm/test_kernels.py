@@ -1,0 +1,277 @@
+"""RMSNorm's kernels in Triton's interpreter: values, gradients, rows, errors."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from scripts.site.source import ROOT
+from snippets.rms_norm import reference
+from snippets.triton_rms_norm import launch
+from snippets.triton_rms_norm.formula import formula
+from snippets.triton_rms_norm.one_row import one_row
+from snippets.triton_rms_norm.operator import (
+    rms_norm,
+    rms_norm_backward_op,
+    rms_norm_op,
+)
+from snippets.triton_rms_norm.rows import row_layout
+from tests.kernel_gate import (
+    DTYPES,
+    SHAPES,
+    assert_near,
+    check_gradients,
+    draw,
+    far_rows,
+    gains,
+    gradients,
+    leaves,
+)
+from tests.snippets.triton_rms_norm.wrong_kernels import WRONG
+
+# The interpreter computes in numpy, which speaks up where a GPU is silent.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:(invalid value|divide by zero|overflow):RuntimeWarning"
+)
+
+
+def check(norm, x, gain, eps=1e-6):
+    check_gradients(
+        lambda x, gain: norm(x, gain, eps),
+        lambda x, gain: reference.rms_norm(x, gain, eps),
+        (x, gain),
+        slack=4 if x.shape[-1] < 3 else 1.5,  # dx nearly cancels in narrow rows
+    )
+
+
+def check_shapes_and_dtypes(norm):
+    for dtype in DTYPES:
+        for gain_dtype in {dtype, torch.float32}:
+            for shape in SHAPES:
+                x = draw(*shape, dtype=dtype, scale=2.0, offset=0.5)
+                check(norm, x, gains(shape[-1], gain_dtype))
+
+
+def check_many_rows(norm):
+    """More than the programs walk over at once: partial sums meet."""
+    x = draw(2600, 6, offset=3.0)
+    check(norm, x, gains(6))
+    x = draw(40, 1100, dtype=torch.bfloat16)
+    check(norm, x, gains(1100))
+
+
+def check_wide_rows(norm):
+    check(
+        norm, draw(3, launch.WHOLE_FORWARD + 4465), gains(launch.WHOLE_FORWARD + 4465)
+    )
+    check(norm, draw(9, launch.WHOLE_BACKWARD + 1), gains(launch.WHOLE_BACKWARD + 1))
+
+
+def check_epsilon(norm):
+    for scale in (1e-3, 1e-5):
+        for eps in (1e-5, 1e-6):
+            check(norm, draw(4, 9, scale=scale), gains(9), eps)
+    x, gain = torch.zeros(3, 8), gains(8)
+    assert not norm(x, gain, 1e-6).any()
+
+
+def check_extremes(norm):
+    x = draw(3, 64)
+    x[1, 5] = 1e4  # one loud feature
+    check(norm, x, gains(64))
+    check(norm, draw(3, 64, scale=1e15), gains(64))
+    x[0, 0], x[2, 1] = torch.inf, torch.nan
+    y = norm(x, gains(64), 1e-6)
+    assert y[0].isnan().any()
+    assert y[2].isnan().all()
+    assert y[1].isfinite().all()
+
+
+def check_rows_with_gaps(norm):
+    packed = draw(2, 5, 3, 4, 24)
+    for part in range(3):
+        check(norm, packed[:, :, part], gains(24))
+    check(norm, draw(6, 40)[:, :24], gains(24))
+    check(norm, draw(4, 6, 10)[::2, :, :], gains(10))
+
+
+def check_far_rows(norm):
+    """A row 2 ** 31 elements behind the first one."""
+    x = far_rows()
+    gain = gains(64, torch.bfloat16)
+    wanted = reference.rms_norm(x.double(), gain.double())
+    assert_near(norm(x, gain, 1e-6), wanted, "y")
+
+
+CHECKS = [
+    check_shapes_and_dtypes,
+    check_epsilon,
+    check_many_rows,
+    check_rows_with_gaps,
+    check_extremes,
+    check_wide_rows,
+    check_far_rows,
+]
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda f: f.__name__)
+def test_right(check):
+    check(rms_norm)
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=lambda f: f.__name__)
+def test_rejects(wrong, known_wrong):
+    known_wrong.rejected_by(CHECKS, wrong)
+
+
+def test_the_same_bits_again():
+    x, gain, dy = draw(70, 130), gains(130), draw(70, 130, seed=2)
+    runs = []
+    for _ in range(2):
+        own = leaves(x, gain)
+        runs.append(gradients(rms_norm(*own), own, dy))
+    for one, other in zip(*runs, strict=True):
+        assert torch.equal(one, other)
+
+
+@pytest.mark.parametrize("shape", [(0, 8), (3, 0, 8)])
+def test_no_rows(shape):
+    own = leaves(draw(*shape), gains(8))
+    y = rms_norm(*own)
+    assert y.shape == shape
+    dx, dgain = gradients(y, own, torch.ones(shape))
+    assert dx.shape == shape
+    assert not dgain.any()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_operators_are_registered_as_they_should_be(dtype):
+    x, gain = leaves(draw(2, 5, 3, 4, 8, dtype=dtype)[:, :, 1], gains(8, dtype))
+    torch.library.opcheck(rms_norm_op, (x, gain, 1e-6))
+    y, rstd = rms_norm_op(x.detach(), gain.detach(), 1e-6)
+    inputs = (y, x.detach(), gain.detach(), rstd)
+    torch.library.opcheck(rms_norm_backward_op, inputs)
+
+
+def test_compiled_without_a_break():
+    def model(x, gain):
+        return rms_norm(2 * x, gain).sin()
+
+    x, gain, dy = draw(6, 12), gains(12), draw(6, 12, seed=2)
+    results = []
+    for run in (model, torch.compile(model, fullgraph=True, backend="aot_eager")):
+        own = leaves(x, gain)
+        y = run(*own)
+        results.append([y.detach(), *gradients(y, own, dy)])
+    for one, other in zip(*results, strict=True):
+        assert torch.equal(one, other)
+
+
+def test_exported_as_one_node():
+    class Model(torch.nn.Module):
+        def forward(self, x, gain):
+            return rms_norm(x, gain)
+
+    rows = torch.export.Dim("rows", min=2, max=64)
+    program = torch.export.export(
+        Model(), (draw(6, 12), gains(12)), dynamic_shapes=({0: rows}, None)
+    )
+    called = [
+        str(node.target) for node in program.graph.nodes if node.op.startswith("call")
+    ]
+    assert sum("norms.rms_norm" in name for name in called) == 1
+    x = draw(9, 12)
+    assert torch.equal(program.module()(x, gains(12)), rms_norm(x, gains(12)))
+
+
+def test_one_graph_for_all_row_counts():
+    graphs = []
+
+    def count(graph, inputs):
+        graphs.append(graph)
+        return graph
+
+    torch._dynamo.reset()
+    compiled = torch.compile(rms_norm, fullgraph=True, backend=count)
+    for rows in range(4, 20):
+        compiled(draw(rows, 12), gains(12))
+    assert len(graphs) == 2  # the first as it is, all others with a symbol
+
+
+def test_the_formula():
+    x, gain = draw(7, 12, dtype=torch.bfloat16), gains(12)
+    assert torch.equal(formula(x, gain), reference.rms_norm(x, gain))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("width", [5, 64, 1009])
+def test_the_simplest_kernel(width, dtype):
+    x, gain = draw(7, width, dtype=dtype, offset=0.5), gains(width, dtype)
+    y = torch.full_like(x, torch.nan)
+    one_row[(7,)](x, gain, y, 1e-6, width, 1 << (width - 1).bit_length())
+    assert_near(y, reference.rms_norm(x.double(), gain.double(), 1e-6), "y")
+
+
+@pytest.mark.parametrize(
+    ("x", "gain", "error", "says"),
+    [
+        (draw(3, 8).double(), gains(8), TypeError, "x is torch.float64"),
+        (draw(3, 8), gains(8).bfloat16(), TypeError, "gain is torch.bfloat16"),
+        (draw(3, 8), gains(7), ValueError, r"gain is \(7,\), not contiguous \(8,\)"),
+        (draw(3, 8), gains(16)[::2], ValueError, "not contiguous"),
+        (draw(8, 3).T, gains(8), ValueError, "not evenly spaced"),
+        (draw(2, 3, 4, 8).transpose(0, 1)[:, :, ::2], gains(8), ValueError, "evenly"),
+        (draw(3, 0), gains(0), ValueError, "no features"),
+        (torch.tensor(1.0), gains(1), ValueError, "no features"),
+        (draw(3, 8), gains(8).to("meta"), ValueError, "x is on cpu, gain on meta"),
+    ],
+)  # fmt: skip
+def test_clear_errors(x, gain, error, says):
+    with pytest.raises(error, match=says) as caught:
+        rms_norm_op._init_fn(x, gain, 1e-6)
+    assert "\n" not in str(caught.value)
+
+
+def test_layouts():
+    packed = torch.empty(2, 5, 3, 4, 8)
+    assert row_layout(packed) == (120, 1, 8, 0)
+    assert row_layout(packed[:, :, 1]) == (40, 4, 96, 8)
+    assert row_layout(packed[:, :, 1, :, :4]) == (40, 4, 96, 8)
+    assert row_layout(packed[0, 0, 0, 0]) == (1, 1, 0, 0)
+    assert row_layout(torch.empty(7, 20)[:, :6]) == (7, 1, 20, 0)
+
+
+OUTSIDE = """
+import torch
+from snippets.rms_norm import reference
+from snippets.triton_rms_norm.operator import rms_norm, runs_kernels
+x = torch.randn(3, 4, 8, dtype={dtype}, requires_grad=True)
+gain = torch.rand(8, requires_grad=True)
+wide = [t.detach().double().requires_grad_() for t in (x, gain)]
+y, wanted = rms_norm(x, gain), reference.rms_norm(*wide)
+assert not runs_kernels(x)
+dy = torch.randn(3, 4, 8).to(x.dtype)
+y.backward(dy)
+wanted.backward(dy.double())
+pairs = (y, wanted), (x.grad, wide[0].grad), (gain.grad, wide[1].grad)
+print(max(float(((a.double() - b).norm() / b.norm()).detach()) for a, b in pairs))
+"""
+
+
+@pytest.mark.parametrize(
+    ("dtype", "most"), [("torch.float32", 5e-7), ("torch.bfloat16", 3e-3)]
+)
+def test_outside_the_interpreter_a_cpu_takes_the_formulas(dtype, most):
+    outside = {k: v for k, v in os.environ.items() if k != "TRITON_INTERPRET"}
+    code = OUTSIDE.format(dtype=dtype)
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        env={**outside, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert float(done.stdout) < most

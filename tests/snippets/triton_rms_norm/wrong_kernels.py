@@ -1,0 +1,76 @@
+"""Kernels that readers might write: the right ones with one thing changed."""
+
+from tests.kernel_gate import variants
+
+HOLD = (  # the line that both versions of the statistic share
+    "scale = tl.rsqrt(tl.sum(value * value, axis=1) / WIDTH + eps)"
+)
+CHANGES = {
+    "mask_lets_padding_in": (
+        "forward.py",
+        "column[None, :], mask=inside, other=0.0",
+        "column[None, :], mask=inside, other=1.0",
+    ),
+    "mean_over_the_padded_width": (
+        "forward.py",
+        "axis=1) / WIDTH",
+        "axis=1) / COLUMNS",
+    ),
+    "statistics_in_bfloat16": (
+        "forward.py",
+        "tl.sum(value * value, axis=1)",
+        "tl.sum((value * value).to(tl.bfloat16).to(tl.float32), axis=1)",
+    ),
+    "epsilon_missing": ("forward.py", "/ WIDTH + eps", "/ WIDTH"),
+    "epsilon_outside_the_root": (
+        "forward.py",
+        HOLD,
+        "scale = 1 / (tl.sqrt(tl.sum(value * value, axis=1) / WIDTH) + eps)",
+    ),
+    "offsets_in_int32": ("forward.py", "row.to(tl.int64) * stride", "row * stride"),
+    "heads_packed_without_gaps": (
+        "forward.py",
+        "offset(row // heads, token_stride)",
+        "offset(row // heads, heads * head_stride)",
+    ),
+    "wide_rows_lose_their_tail": (
+        "forward.py",
+        "for first in tl.range(0, WIDTH, COLUMNS)",
+        "for first in tl.range(0, WIDTH - COLUMNS, COLUMNS)",
+    ),
+    "last_rows_unwritten": (
+        "launch.py",
+        'triton.cdiv(rows, shape["ROWS"]),)\n        rms_norm_forward',
+        'max(1, rows // shape["ROWS"]),)\n        rms_norm_forward',
+    ),
+    "gain_of_one_program_only": (
+        "backward.py",
+        "(row < programs)",
+        "(row < 1)",
+    ),
+    "partial_sums_in_bfloat16": (
+        "launch.py",
+        "dtype=torch.float32)\n        rms_norm_backward[",
+        "dtype=torch.bfloat16)\n        rms_norm_backward[",
+    ),
+    "gain_gradient_without_the_norm": (
+        "backward.py",
+        "total += tl.sum(slope * unit, axis=0)",
+        "total += tl.sum(slope * value.to(tl.float32), axis=0)",
+    ),
+    "gain_left_out_of_dx": ("backward.py", "slope *= weight", "slope *= 1.0"),
+    "statistic_detached": ("backward.py", "unit * along", "unit * (0.0 * along)"),
+    "projection_not_averaged": (
+        "backward.py",
+        "along = tl.sum(slope * unit, axis=1)[:, None] / WIDTH",
+        "along = tl.sum(slope * unit, axis=1)[:, None]",
+    ),
+    "wide_gradient_detached": (
+        "backward.py",
+        "unit * scale * along",
+        "unit * scale * (0.0 * along)",
+    ),
+}
+
+
+WRONG = variants("triton_rms_norm", CHANGES, "rms_norm")
