@@ -1,6 +1,7 @@
 """What the tests of every experiment start from: its tiny rows and their record."""
 
 import re
+from dataclasses import replace
 
 from scripts.measure import look
 from scripts.measure.records import Record
@@ -25,6 +26,18 @@ def tiny_record(name: str, rows: list[dict], seeds, **provenance) -> Record:
 def select(rows, **wanted) -> list[dict]:
     """The rows that hold the wanted values."""
     return [r for r in rows if all(r[k] == v for k, v in wanted.items())]
+
+
+def timed_by_bytes(record: Record, factors: dict[str, float]) -> Record:
+    """A record of kernels with a second for each byte, times a provider's factor."""
+
+    def seconds(row):
+        if not row["device_seconds"]:
+            return None
+        return [factors.get(row["provider"], 1.0) * row["bytes"]] * 5
+
+    rows = [{**row, "device_seconds": seconds(row)} for row in record.rows]
+    return replace(record, rows=rows)
 
 
 def check_facts_and_words(module, record) -> None:

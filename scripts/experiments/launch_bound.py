@@ -1,0 +1,203 @@
+"""From how many tokens on does a norm cost its bytes, and not its launch?
+
+Norms on 1 to 2048 rows, as decoding asks for them: the data of one set stay in the
+cache, and two times are taken, that of the device in a CUDA graph, where a launch is
+cheap, and that of the caller in eager mode, where the host sets the pace. An empty
+kernel and the time that the bytes alone would take stand beside them.
+"""
+
+from functools import partial
+
+from scripts.measure.records import Step
+
+DEVICE = "gpu"
+SEEDS = (0,)
+METHOD = (
+    "device time: CUDA graph of launches on one set of inputs, warm caches, providers "
+    "interleaved, 30 replays; caller's time: 100 calls in eager mode and one "
+    "synchronization, 30 times; gate: float64"
+)
+OPERATIONS = ("rms_norm", "layer_norm", "add_rms_norm")
+PROVIDERS = ("ours", "ours_again", "torch", "torch_unfused", "compile", "liger")
+SIZES = {"tiny": {}, "small": {}, "full": {}}
+
+
+def empty(size: str) -> list[dict]:
+    """Times of a kernel that does nothing: the price of a launch."""
+    import torch
+
+    from scripts.measure.kernels import rows, timing
+    from scripts.measure.kernels.cells import Cell
+    from snippets.memory_bound.empty import nothing
+
+    x = torch.zeros(1, device="cuda" if torch.cuda.is_available() else "cpu")
+    calls = {"empty": [lambda: nothing[(1,)](x)]}
+    rounds = 2 if size == "tiny" else timing.ROUNDS
+    timed = timing.device_times(calls, rounds)["empty"]
+    found = dict(
+        method=timed.method,
+        sets=1,
+        launches=timed.launches,
+        device_seconds=timed.seconds,
+        call_seconds=timing.call_times(calls, rounds, 2 * rounds)["empty"],
+    )
+    cell = Cell("empty", 1, 1)
+    return [rows.row(cell, "empty", bytes=0, **found)]
+
+
+def measure(size: str) -> list[Step]:
+    """One step is one cell; the first is the empty kernel."""
+    from scripts.measure.kernels import rows, shapes, timing
+
+    rounds = 2 if size == "tiny" else timing.ROUNDS
+    names = PROVIDERS[:3] if size == "tiny" else PROVIDERS
+    steps = rows.steps(
+        shapes.launches(size), names, size, call_rounds=rounds, cold=False
+    )
+    return [Step({"operation": "empty"}, partial(empty, size)), *steps]
+
+
+# What the page says -------------------------------------------------------
+
+
+def _times(record, operation: str, width: int, provider: str, which: str) -> dict:
+    """Rows -> median microseconds, on the device or for the caller."""
+    from statistics import median
+
+    from scripts.measure.kernels import report
+
+    found = report.timed(record, operation=operation, width=width, provider=provider)
+    return {row["rows"]: 1e6 * median(row[which]) for row in found}
+
+
+def _widths(record) -> list[int]:
+    return sorted({r["width"] for r in record.rows if r["operation"] in OPERATIONS})
+
+
+def facts(record) -> dict[str, str]:
+    from statistics import median
+
+    from scripts.measure.kernels import report
+
+    found = report.common_facts(record)
+    (launch,) = report.select(record, operation="empty")
+    found["empty_device"] = report.microseconds(launch["device_seconds"])
+    found["empty_call"] = report.microseconds(launch["call_seconds"])
+    least = _widths(record)[0]
+    found["width"] = str(least)
+    for operation in OPERATIONS:
+        for provider in PROVIDERS:
+            for which in ("device", "call"):
+                times = _times(record, operation, least, provider, f"{which}_seconds")
+                for count, value in times.items():
+                    name = f"{operation}_{count}_{provider}_{which}"
+                    found[name] = report.microseconds([value / 1e6])
+        few = _times(record, operation, least, report.OURS, "device_seconds")
+        most = max(value for count, value in few.items() if count <= 32)
+        found[f"{operation}_few_rows"] = report.microseconds([most / 1e6])
+    # Where the bytes, at the rate of the copy, take as long as an empty kernel.
+    bytes_of_row = 4 * least
+    rows = report.stream_rate(record, "1R1W") * median(launch["device_seconds"])
+    found["crossover_rows"] = f"{rows / bytes_of_row:.0f}"
+    return found
+
+
+WORDS = {
+    "zh": {
+        "title": "行数少时，归一化花的是启动的时间",
+        "device": "设备时间（CUDA graph）",
+        "call": "调用者等待的时间（eager）",
+        "ours": "本站的算子",
+        "torch": "torch",
+        "torch_unfused": "未融合",
+        "compile": "torch.compile",
+        "liger": "Liger",
+        "bytes": "只算字节",
+        "empty": "空算子",
+        "rows": "行数（对数刻度）",
+        "time": "微秒（对数刻度）",
+        "region": "启动主导",
+        "band": "RMSNorm，{width} 个特征，数据在缓存里。噪声下限 {floor}。",
+        "caption": (
+            "{machine} 上 RMSNorm 每次调用的时间随行数的变化：上图是设备时间，"
+            "下图是调用者等待的时间。"
+        ),
+        "alt": (
+            "两幅折线图，两轴都是对数刻度：横轴是行数，纵轴是微秒。"
+            "空算子在设备上要 {empty_device}，调用者要等 {empty_call}；"
+            "行数不超过约 {crossover_rows} 时，字节所需的时间比空算子还短，"
+            "这一段标为启动主导。"
+        ),
+    },
+    "en": {
+        "title": "With few rows a norm costs its launch",
+        "device": "On the device (CUDA graph)",
+        "call": "What the caller waits (eager)",
+        "ours": "this site's kernels",
+        "torch": "torch",
+        "torch_unfused": "unfused",
+        "compile": "torch.compile",
+        "liger": "Liger",
+        "bytes": "bytes alone",
+        "empty": "empty kernel",
+        "rows": "rows (logarithmic)",
+        "time": "microseconds (log.)",
+        "region": "launch-bound",
+        "band": "RMSNorm, {width} features, data in the cache. Noise floor {floor}.",
+        "caption": (
+            "Time of one RMSNorm call on {machine} against the number of rows: on the "
+            "device at the top, for the caller at the bottom."
+        ),
+        "alt": (
+            "Two line charts, all axes logarithmic, of microseconds against rows. An "
+            "empty kernel takes {empty_device} on the device and {empty_call} for the "
+            "caller; up to about {crossover_rows} rows the bytes alone would take less "
+            "than the empty kernel, and that region is marked as launch-bound."
+        ),
+    },
+}
+
+
+def plot(record, words):
+    from statistics import median
+
+    from scripts.measure import look
+    from scripts.measure.kernels import report
+
+    width = _widths(record)[0]
+    figure, axes = look.new_figure(words, record, rows=2, height=7.0, sharex=True)
+    (launch,) = report.select(record, operation="empty")
+    copy = report.stream_rate(record, "1R1W")
+    shown = [name for name in PROVIDERS if name != report.AGAIN]
+    for axis, which in zip(axes, ("device", "call"), strict=True):
+        for series, provider in enumerate(shown):
+            line = _times(record, "rms_norm", width, provider, f"{which}_seconds")
+            if line:
+                drawn = {**look.style(series), "markersize": 4.5}
+                places, times = zip(*sorted(line.items()), strict=True)
+                axis.plot(places, times, label=words[provider], **drawn)
+        high = axis.get_xlim()[1]
+        price = 1e6 * median(launch[f"{which}_seconds"])
+        grey = dict(color=look.MUTED, linewidth=1.2, marker="none")
+        axis.axhline(price, linestyle=look.LINES[1], **grey)
+        axis.text(high, price, words["empty"], color=look.MUTED, ha="right", va="top")
+        counts = sorted({row["rows"] for row in report.timed(record, width=width)})
+        model = [1e6 * 4 * width * rows / copy for rows in counts]
+        axis.plot(counts, model, linestyle=look.LINES[2], **grey)
+        crossing = price * copy / (1e6 * 4 * width)
+        if crossing > counts[0]:
+            edge = min(crossing, counts[-1])
+            axis.axvspan(counts[0], edge, color=look.MUTED, alpha=0.08, linewidth=0)
+        axis.text(
+            0.02, 0.97, words["region"], color=look.MUTED,
+            transform=axis.transAxes, va="top",
+        )  # fmt: skip
+        axis.set_title(words[which])
+        axis.set_xscale("log", base=2)
+        axis.set_yscale("log")
+        axis.set_ylabel(words["time"])
+        look.plain_log(axis.yaxis)
+    axes[-1].set_xlabel(words["rows"])
+    look.legend(figure)
+    look.footer(figure, record, words, words["band"])
+    return figure

@@ -1,0 +1,129 @@
+"""How close to a copy do norms come in the forward pass?
+
+RMSNorm, LayerNorm, residual addition with RMSNorm, and soft-cap as an elementwise
+control, from 1k to 128k features, by the page's kernels and by its peers. Every
+cell is first held against float64; one that fails the gate has no time. The device
+time is that of a CUDA graph over cold sets of inputs and outputs; bytes are those a
+fused kernel must move. Peers that are not installed are rows with the reason.
+"""
+
+from scripts.measure.records import Step
+
+DEVICE = "gpu"
+SEEDS = (0,)
+METHOD = (
+    "device time: CUDA graph of launches over input and output sets of four times the "
+    "L2 cache together, providers interleaved, 30 replays; share: bytes a fused kernel "
+    "must move, over the rate of the best large copy of the run; gate: float64"
+)
+OPERATIONS = ("rms_norm", "layer_norm", "add_rms_norm", "soft_cap")
+PROVIDERS = ("ours", "ours_again", "torch", "torch_unfused", "compile", "liger")
+MORE = ("compile_tuned", "quack", "jax")  # on the first shapes alone
+SIZES = {"tiny": {}, "small": {}, "full": {}}
+
+
+def measure(size: str) -> list[Step]:
+    """One step is one cell with all its providers and its streams."""
+    from scripts.measure.kernels import rows, shapes
+
+    cells = shapes.bandwidth(OPERATIONS, size)
+    if size == "tiny":
+        return rows.steps(cells, PROVIDERS[:4], size)
+    first = cells[: 5 * len(OPERATIONS)]
+    return rows.steps(first, PROVIDERS + MORE, size) + rows.steps(
+        cells[len(first) :], PROVIDERS, size
+    )
+
+
+# What the page says -------------------------------------------------------
+
+
+def facts(record) -> dict[str, str]:
+    from scripts.measure.kernels import report
+    from scripts.measure.spread import ratio, ratio_interval, tie
+
+    found = report.common_facts(record)
+    found |= report.share_facts(record, OPERATIONS, PROVIDERS)
+    floor = report.floor(record)
+    ties, ahead, least, most = 0, 0, float("inf"), 0.0
+    cells = report.cells(record)
+    pairs = [
+        (cells[cell]["ours"], cells[("layer_norm", *cell[1:])]["ours"])
+        for cell in cells
+        if cell[0] == "rms_norm" and ("layer_norm", *cell[1:]) in cells
+    ]
+    for rms, layer in pairs:
+        times = layer["device_seconds"], rms["device_seconds"]
+        value = ratio(*times)
+        least, most = min(least, value), max(most, value)
+        same = tie(ratio_interval(*times), floor)
+        ties += same
+        ahead += not same and value > 1
+    found |= {
+        "layer_over_rms_least": f"{least:.2f}",
+        "layer_over_rms_most": f"{most:.2f}",
+        "layer_rms_cells": str(len(pairs)),
+        "layer_rms_ties": str(ties),
+        "rms_ahead": str(ahead),
+    }
+    return found
+
+
+WORDS = {
+    "zh": {
+        "title": "前向：达到拷贝带宽的几成",
+        "rms_norm": "RMSNorm",
+        "layer_norm": "LayerNorm",
+        "add_rms_norm": "残差相加 + RMSNorm",
+        "ours": "本站的算子",
+        "torch": "torch",
+        "torch_unfused": "未融合",
+        "compile": "torch.compile",
+        "liger": "Liger",
+        "width": "特征数（对数刻度）",
+        "share": "占拷贝带宽（%）",
+        "band": "竖线高度以内的差别（噪声下限 {floor}）不作区分。",
+        "caption": (
+            "{machine} 上各种实现的前向归一化，按一个融合算子必须搬运的字节计，"
+            "占同一次运行里大块拷贝带宽（{rate_1r1w}）的比例。"
+        ),
+        "alt": (
+            "三幅折线图，横轴是特征数，纵轴是占拷贝带宽的百分比。"
+            "本站的算子：RMSNorm 从 {rms_norm_least} 到 {rms_norm_most}，LayerNorm 从 "
+            "{layer_norm_least} 到 {layer_norm_most}，残差相加加 RMSNorm 从 "
+            "{add_rms_norm_least} 到 {add_rms_norm_most}。"
+        ),
+    },
+    "en": {
+        "title": "Forward pass: share of the rate of a copy",
+        "rms_norm": "RMSNorm",
+        "layer_norm": "LayerNorm",
+        "add_rms_norm": "Residual addition + RMSNorm",
+        "ours": "this site's kernels",
+        "torch": "torch",
+        "torch_unfused": "unfused",
+        "compile": "torch.compile",
+        "liger": "Liger",
+        "width": "features (logarithmic)",
+        "share": "share of the copy (%)",
+        "band": "Differences within the noise floor of {floor} are ties.",
+        "caption": (
+            "Forward norms by several implementations on {machine}: the bytes that a "
+            "fused kernel must move, as a share of the rate of a large copy in the "
+            "same run ({rate_1r1w})."
+        ),
+        "alt": (
+            "Three line charts of the share of the copy rate against the number of "
+            "features. This site's kernels: RMSNorm from {rms_norm_least} to "
+            "{rms_norm_most}, LayerNorm from {layer_norm_least} to {layer_norm_most}, "
+            "residual addition with RMSNorm from {add_rms_norm_least} to "
+            "{add_rms_norm_most}."
+        ),
+    },
+}
+
+
+def plot(record, words):
+    from scripts.measure.kernels import drawing
+
+    return drawing.shares(record, words, OPERATIONS[:3], PROVIDERS)

@@ -1,0 +1,111 @@
+"""How close to a copy does QK-Norm come, on narrow rows of packed projections?
+
+RMSNorm over heads of 64, 128 and 256 features, forward and backward, and fused with
+RoPE; queries as a slice of a packed projection, which a kernel must read where they
+lie, and the same contiguous. Cells, gate and times are those of norm_bandwidth.
+"""
+
+from scripts.measure.records import Step
+
+DEVICE = "gpu"
+SEEDS = (0,)
+METHOD = (
+    "device time: CUDA graph of launches over input and output sets of four times the "
+    "L2 cache together, providers interleaved, 30 replays; share: bytes a fused kernel "
+    "must move, over the rate of the best large copy of the run; gate: float64"
+)
+OPERATIONS = ("rms_norm", "rms_norm_backward", "qk_norm_rope")
+PROVIDERS = ("ours", "ours_again", "torch", "torch_unfused", "compile", "liger")
+LAYOUTS = ("packed", "contiguous")
+SIZES = {"tiny": {}, "small": {}, "full": {}}
+
+
+def measure(size: str) -> list[Step]:
+    """One step is one cell with all its providers and its streams."""
+    from scripts.measure.kernels import rows, shapes
+
+    names = PROVIDERS[:3] if size == "tiny" else PROVIDERS
+    return rows.steps(shapes.heads(size), names, size)
+
+
+# What the page says -------------------------------------------------------
+
+
+def facts(record) -> dict[str, str]:
+    from scripts.measure.kernels import report
+
+    found = report.common_facts(record)
+    for operation in OPERATIONS:
+        for layout in LAYOUTS:
+            for provider in PROVIDERS:
+                shares = report.line(record, operation, provider, layout=layout)
+                for width, share in shares.items():
+                    name = f"{operation}_{layout}_{width}_{provider}"
+                    found[name] = report.percent(share)
+        packed = report.line(record, operation, report.OURS, layout="packed")
+        found[f"{operation}_least"] = report.percent(min(packed.values()))
+        found[f"{operation}_most"] = report.percent(max(packed.values()))
+    return found
+
+
+WORDS = {
+    "zh": {
+        "title": "QK-Norm：达到拷贝带宽的几成",
+        "rms_norm": "每个头的 RMSNorm，前向",
+        "rms_norm_backward": "每个头的 RMSNorm，反向",
+        "qk_norm_rope": "RMSNorm 与 RoPE 融合，前向",
+        "ours": "本站的算子",
+        "torch": "torch",
+        "torch_unfused": "未融合",
+        "compile": "torch.compile",
+        "liger": "Liger",
+        "width": "每个头的特征数（对数刻度）",
+        "share": "占拷贝带宽（%）",
+        "band": "查询是打包投影的切片。不超过噪声下限 {floor} 的差别不作区分。",
+        "caption": (
+            "{machine} 上对打包投影里的查询做归一化，按一个融合算子必须搬运的字节计，"
+            "占同一次运行里大块拷贝带宽（{rate_1r1w}）的比例。"
+        ),
+        "alt": (
+            "三幅折线图，横轴是每个头的特征数，纵轴是占拷贝带宽的百分比。本站的算子："
+            "前向从 {rms_norm_least} 到 {rms_norm_most}，反向从 "
+            "{rms_norm_backward_least} 到 {rms_norm_backward_most}，与 RoPE 融合的从 "
+            "{qk_norm_rope_least} 到 {qk_norm_rope_most}。"
+        ),
+    },
+    "en": {
+        "title": "QK-Norm: share of the rate of a copy",
+        "rms_norm": "RMSNorm of each head, forward",
+        "rms_norm_backward": "RMSNorm of each head, backward",
+        "qk_norm_rope": "RMSNorm fused with RoPE, forward",
+        "ours": "this site's kernels",
+        "torch": "torch",
+        "torch_unfused": "unfused",
+        "compile": "torch.compile",
+        "liger": "Liger",
+        "width": "features of a head (logarithmic)",
+        "share": "share of the copy (%)",
+        "band": (
+            "Queries are a slice of a packed projection. Differences within the noise "
+            "floor of {floor} are ties."
+        ),
+        "caption": (
+            "Norms of the queries in a packed projection on {machine}: the bytes that "
+            "a fused kernel must move, as a share of the rate of a large copy in the "
+            "same run ({rate_1r1w})."
+        ),
+        "alt": (
+            "Three line charts of the share of the copy rate against the features of a "
+            "head. This site's kernels: forward from {rms_norm_least} to "
+            "{rms_norm_most}, backward from {rms_norm_backward_least} to "
+            "{rms_norm_backward_most}, fused with RoPE from {qk_norm_rope_least} to "
+            "{qk_norm_rope_most}."
+        ),
+    },
+}
+
+
+def plot(record, words):
+    from scripts.measure.kernels import drawing
+
+    return drawing.shares(record, words, OPERATIONS, PROVIDERS, layout="packed")

@@ -1,0 +1,162 @@
+"""From rows of kernels to shares of the copy rate. Pure Python: the site uses it."""
+
+from collections.abc import Sequence
+from statistics import median
+
+from scripts.measure.spread import noise_floor, ratio, ratio_interval, tie
+
+LARGE = 5e8  # bytes: a copy of at least so many counts as large
+MIX = {  # the stream that reads and writes as the operation does
+    "rms_norm": "1R1W",
+    "layer_norm": "1R1W",
+    "soft_cap": "1R1W",
+    "qk_norm_rope": "1R1W",
+    "add_rms_norm": "2R2W",
+    "rms_norm_backward": "2R1W",
+    "layer_norm_backward": "2R1W",
+    "add_rms_norm_backward": "3R1W",
+}
+OURS, AGAIN = "ours", "ours_again"
+
+
+def select(record, **wanted) -> list[dict]:
+    """Rows that hold the wanted values."""
+    return [
+        row
+        for row in record.rows
+        if all(row[name] == value for name, value in wanted.items())
+    ]
+
+
+def timed(record, **wanted) -> list[dict]:
+    """Rows with a device time, streams left out."""
+    rows = select(record, status="ok", **wanted)
+    return [r for r in rows if r["device_seconds"] and r["operation"] != "stream"]
+
+
+def rate(row: dict) -> float:
+    """Bytes a second by the byte count of the operation."""
+    return row["bytes"] / median(row["device_seconds"])
+
+
+def stream_rate(record, mix: str) -> float:
+    """Of the fastest large stream of a mix, bytes a second."""
+    large = [
+        rate(row)
+        for row in select(record, operation="stream", provider=mix)
+        if row["bytes"] >= LARGE
+    ]
+    every = select(record, operation="stream", provider=mix)
+    return max(large or [rate(row) for row in every])
+
+
+def drift(record) -> float:
+    """How far the large copies of a run lie apart: most / least - 1."""
+    rows = select(record, operation="stream", provider="1R1W")
+    most = max(row["bytes"] for row in rows)
+    rates = [rate(row) for row in rows if row["bytes"] == most]
+    return max(rates) / min(rates) - 1
+
+
+def share_of_copy(record, row: dict) -> float:
+    """A row's rate over that of the large copy."""
+    return rate(row) / stream_rate(record, "1R1W")
+
+
+def share_of_mix(record, row: dict) -> float:
+    """A row's rate over that of the large stream with its own reads and writes."""
+    return rate(row) / stream_rate(record, MIX[row["operation"]])
+
+
+def cell_of(row: dict) -> tuple:
+    """What tells one cell from another."""
+    names = ("operation", "rows", "width", "dtype", "gain_dtype", "heads", "layout")
+    return tuple(row[name] for name in names)
+
+
+def cells(record) -> dict[tuple, dict[str, dict]]:
+    """Cell -> provider -> its row with a time."""
+    found: dict[tuple, dict[str, dict]] = {}
+    for row in timed(record):
+        found.setdefault(cell_of(row), {})[row["provider"]] = row
+    return found
+
+
+def floor(record) -> float:
+    """The noise floor: how far ours is from ours, timed twice, as factor - 1."""
+    intervals = [
+        ratio_interval(of[AGAIN]["device_seconds"], of[OURS]["device_seconds"])
+        for of in cells(record).values()
+        if OURS in of and AGAIN in of
+    ]
+    return noise_floor(intervals) if intervals else 0.0
+
+
+def faster_peers(record) -> list[tuple[tuple, str, float]]:
+    """(cell, peer, ours / peer) where a peer is ahead by more than the floor."""
+    least = floor(record)
+    found = []
+    for cell, of in cells(record).items():
+        for peer, row in of.items():
+            if peer in (OURS, AGAIN) or OURS not in of:
+                continue
+            pair = of[OURS]["device_seconds"], row["device_seconds"]
+            if ratio(*pair) > 1 and not tie(ratio_interval(*pair), least):
+                found.append((cell, peer, ratio(*pair)))
+    return found
+
+
+def percent(share: float) -> str:
+    return f"{100 * share:.0f} %"
+
+
+def microseconds(seconds: Sequence[float]) -> str:
+    value = 1e6 * median(seconds)
+    return f"{value:.1f} µs" if value < 100 else f"{value:.0f} µs"
+
+
+def common_facts(record) -> dict[str, str]:
+    """What every figure of kernels says: rates of streams, drift, floor, failures."""
+    device = record.provenance["device"]
+    found = {
+        "machine": device["name"],
+        "floor": f"{100 * floor(record):.1f} %",
+        "drift": f"{100 * drift(record):.1f} %",
+        "wrong": str(len(select(record, status="wrong"))),
+        "failed": str(len(select(record, status="failed"))),
+        "skipped": str(len(select(record, status="skipped"))),
+        "peers_ahead": str(len(faster_peers(record))),
+    }
+    mixes = {row["provider"] for row in select(record, operation="stream")}
+    for mix in sorted(mixes):
+        found[f"rate_{mix.lower()}"] = f"{stream_rate(record, mix) / 1e12:.2f} TB/s"
+    return found
+
+
+def line(record, operation: str, provider: str, **wanted) -> dict[int, float]:
+    """Width -> share of the copy, at the most rows, gain and input in one dtype."""
+    rows = timed(record, operation=operation, provider=provider, **wanted)
+    dtypes = {row["dtype"] for row in rows}
+    dtype = "bfloat16" if "bfloat16" in dtypes else "float32"
+    found: dict[int, tuple[int, float]] = {}
+    for row in rows:
+        if row["dtype"] == row["gain_dtype"] == dtype:
+            share = row["rows"], share_of_copy(record, row)
+            found[row["width"]] = max(found.get(row["width"], share), share)
+    return {width: share for width, (_, share) in sorted(found.items())}
+
+
+def share_facts(
+    record, operations: Sequence[str], providers: Sequence[str]
+) -> dict[str, str]:
+    """Shares by operation, width and provider; ours at its least and most."""
+    found = {}
+    for operation in operations:
+        for provider in providers:
+            shares = line(record, operation, provider)
+            for width, share in shares.items():
+                found[f"{operation}_{width}_{provider}"] = percent(share)
+        ours = line(record, operation, OURS).values()
+        found[f"{operation}_least"] = percent(min(ours))
+        found[f"{operation}_most"] = percent(max(ours))
+    return found

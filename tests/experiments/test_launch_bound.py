@@ -1,0 +1,76 @@
+"""Few rows, at a size that a CPU can interpret."""
+
+import pytest
+
+from scripts.experiments import launch_bound
+from scripts.measure.records import Record, rows_problem
+from tests.tiny import check_facts_and_words, draw, select, tiny_record, tiny_rows
+
+GPU = {"device": {"name": "A GPU", "kind": "gpu"}}
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return tiny_rows(launch_bound)
+
+
+@pytest.fixture(scope="module")
+def record(rows):
+    return tiny_record("launch_bound", rows, launch_bound.SEEDS, **GPU)
+
+
+def test_rows(rows):
+    assert rows_problem(list(rows[0]), rows) is None
+    assert not select(rows, status="wrong")
+    (launch,) = select(rows, operation="empty")
+    assert len(launch["device_seconds"]) == len(launch["call_seconds"]) == 2
+    for operation in launch_bound.OPERATIONS:
+        ours = select(rows, operation=operation, provider="ours")
+        assert [row["rows"] for row in ours] == [1, 8]
+        assert all(len(row["call_seconds"]) == 2 for row in ours)
+
+
+def test_cells():
+    for size in ("tiny", "full"):
+        cells = [repr(step.cell) for step in launch_bound.measure(size)]
+        assert len(set(cells)) == len(cells)
+
+
+def test_facts_and_words(record):
+    check_facts_and_words(launch_bound, record)
+
+
+@pytest.fixture
+def made(record):
+    """Times that can be told by eye: 2 µs an empty kernel, 1 µs a row for ours."""
+    rows = []
+    for row in record.rows:
+        seconds = {"ours": 1e-6, "ours_again": 1e-6, "torch": 4e-6}
+        each = seconds.get(row["provider"], 0) * row["rows"]
+        if row["operation"] == "empty":
+            each = 2e-6
+        if row["operation"] == "stream":
+            each = row["bytes"] / 1e8
+        called = row["call_seconds"] and [10 * each] * 5
+        timed = row["device_seconds"] and [each] * 5
+        rows.append({**row, "device_seconds": timed, "call_seconds": called})
+    where = record.provenance
+    return Record(record.experiment, "m", "tiny", where, record.columns, rows)
+
+
+def test_facts_say_what_the_rows_say(made):
+    facts = launch_bound.facts(made)
+    assert facts["empty_device"] == "2.0 µs"
+    assert facts["empty_call"] == "20.0 µs"
+    assert facts["rms_norm_8_ours_device"] == "8.0 µs"
+    assert facts["rms_norm_8_torch_call"] == "320 µs"
+    assert facts["rms_norm_few_rows"] == "8.0 µs"
+    # 64 bytes a row at 100 MB/s: 200 bytes fit into an empty kernel.
+    assert facts["crossover_rows"] == "3"
+
+
+@pytest.mark.parametrize("lang", ["zh", "en"])
+def test_plot(made, lang):
+    device, call = draw(launch_bound, made, lang).axes
+    assert list(device.lines[0].get_ydata()) == pytest.approx([1.0, 8.0])
+    assert list(call.lines[1].get_ydata()) == pytest.approx([40.0, 320.0])
