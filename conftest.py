@@ -22,6 +22,7 @@ import pytest
 from pytest_codeblocks.plugin import MarkdownFile
 
 from scripts.site import source
+from tests.fresh_main import forget_main
 
 pytest_plugins = ["tests.closing"]
 # Before torch is imported: outputs do not depend on threads, and workers share cores.
@@ -93,6 +94,8 @@ class Page(pytest.File):
 
     def run_to(self, index: int) -> None:
         """Run the blocks up to ``index`` that have not run yet."""
+        if not self.ran:
+            forget_main()
         for block in self.blocks[len(self.ran) : index + 1]:
             failed = next((i for i, error in enumerate(self.ran) if error), None)
             if failed is not None:

@@ -28,6 +28,8 @@ UNUSED = [  # by one topic alone
     "tests/claims",
     "tests/interview",
 ]
+# A link to a page of another topic.
+ELSEWHERE = re.compile(r"\((?:\.\./)[\w-]+/[\w-]+\.md(?:#[\w-]+)?\)")
 
 
 class Project:
@@ -80,6 +82,9 @@ class Project:
                 if folder.is_dir() and folder.name != topic:
                     shutil.rmtree(folder)
             kept |= {file.stem.replace("-", "_") for file in (pages / topic).iterdir()}
+            for page in (pages / topic).iterdir():
+                text = page.read_text(encoding="utf-8")
+                page.write_text(ELSEWHERE.sub("(../index.md)", text), encoding="utf-8")
             front = f"---\ntitle: Home\ndescription: {'A home. ' * 8}\n---\n"
             (pages / "index.md").write_text(front + "\n# Home { #home }\n")
             config = pages.parent / "mkdocs.yml"
