@@ -1,6 +1,7 @@
 """The model atlas in a browser: chosen and sorted by mouse and by keyboard."""
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.browser.conftest import VIEWPORTS
 
@@ -34,7 +35,7 @@ def test_choose_by_mouse(language, viewport, atlas, browser_checks):
     shown = page.locator("model-atlas output").inner_text()
     assert str(page.locator(SHOWN).count()) in shown
     page.locator("model-atlas button[type=reset]").click()
-    page.wait_for_function(f"document.querySelectorAll('{SHOWN}').length === {rows}")
+    expect(page.locator(SHOWN)).to_have_count(rows)
     browser_checks.add(3)
 
 
@@ -47,7 +48,7 @@ def test_choose_and_sort_by_keyboard(language, atlas, browser_checks):
     assert names and all("gemma" in name for name in names)
     for key in ["Tab"] * 6 + ["Enter"]:  # five lists, then the button
         page.keyboard.press(key)
-    page.wait_for_function("document.querySelector('model-atlas input').value === ''")
+    expect(page.locator("model-atlas input")).to_have_value("")
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")  # the first column, downwards
     first = page.locator("model-atlas thead th").first

@@ -76,7 +76,7 @@ def test_styles_stand_once_and_ids_are_its_own():
 
 def makes(*arguments):
     return subprocess.run(
-        ["make", "--just-print", *arguments],
+        ["make", "--just-print", "--no-print-directory", *arguments],
         cwd=ROOT,
         env={**os.environ, "MAKEFLAGS": ""},
         capture_output=True,
