@@ -160,14 +160,6 @@ def measure(size: str) -> list[Step]:
 SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
-def _select(record, **wanted) -> list[dict]:
-    return [
-        row
-        for row in record.rows
-        if all(row[name] == value for name, value in wanted.items())
-    ]
-
-
 def _profiles(rows: list[dict], quantity: str) -> list[list[float]]:
     """One list along the kept layers for each row.
 
@@ -253,7 +245,7 @@ def facts(record) -> dict[str, str]:
     by_seed = {"size": [], "gradient": []}
     for activation in ACTIVATIONS:
         for init in INITS:
-            rows = _select(record, activation=activation, norm="none", init=init)
+            rows = record.select(activation=activation, norm="none", init=init)
             cell = f"{activation}_{init.split()[0]}".lower()
             for quantity in ("size", "spread", "gradient"):
                 for deep, where in ((False, "8"), (True, "end")):
@@ -267,7 +259,7 @@ def facts(record) -> dict[str, str]:
     by_init = []
     for norm in NORMS[1:]:
         for activation in ACTIVATIONS:
-            rows = _select(record, norm=norm, activation=activation)
+            rows = record.select(norm=norm, activation=activation)
             cell = f"{norm}_{activation}".lower()
             for quantity in ("size", "spread", "gradient"):
                 values = _at(rows, quantity, True)
@@ -288,7 +280,7 @@ def facts(record) -> dict[str, str]:
     def layers(rows):
         return [row["overflow"] for row in rows if row["overflow"] is not None]
 
-    broken = _select(record, norm="none", init="unit normal")
+    broken = record.select(norm="none", init="unit normal")
     loud = [row for row in broken if row["activation"] != "tanh"]
     hit = layers(loud)
     found["overflowing"] = f"{len(hit)}"
@@ -298,7 +290,7 @@ def facts(record) -> dict[str, str]:
     found["overflow_layer"] = "–".join(map(str, ends))
     zeros = max(row["gradient_zeros"] for row in record.rows if row not in loud)
     found["gradient_zeros"] = f"{100 * zeros:.2g} %"
-    plain = _select(record, norm="none")
+    plain = record.select(norm="none")
     found["least_gradient"] = _number(min(_at(plain, "gradient", True)))
     return found
 
@@ -418,10 +410,10 @@ def plot(record, words):
         for axis, name in zip(axes[:, column], scales, strict=True):
             if name.startswith("normed_"):
                 for first, norm in enumerate(NORMS[1:]):
-                    rows = _select(record, norm=norm, activation=activation)
+                    rows = record.select(norm=norm, activation=activation)
                     draw(axis, rows, name, (4, 5, 0)[first], norm, first)
                 continue
-            here = _select(record, norm="none", activation=activation)
+            here = record.select(norm="none", activation=activation)
             for series, init in enumerate(INITS):
                 rows = [row for row in here if row["init"] == init]
                 draw(axis, rows, name, series, words[init], series)

@@ -574,9 +574,8 @@ def _rows(
     setting = SIZES[record.size]
     return [
         row
-        for row in record.rows
-        if all(row[name] == value for name, value in wanted.items())
-        and (row["steps"] not in (None, steps_of(setting, row["batch"]))) == short
+        for row in record.select(**wanted)
+        if (row["steps"] not in (None, steps_of(setting, row["batch"]))) == short
     ]
 
 

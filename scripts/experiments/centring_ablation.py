@@ -30,6 +30,7 @@ Before training there is no learning rate (null).
 from functools import partial
 
 from scripts.measure.records import Step
+from scripts.measure.spread import number
 
 PARALLEL = True
 SEEDS = tuple(range(5))
@@ -294,11 +295,7 @@ GAPS = (  # name, and of which two arms it is the first's loss less the second's
 
 def _values(record, **wanted) -> list[list]:
     """The values of the rows that match, in the order of the seeds."""
-    return [
-        row["values"]
-        for row in record.rows
-        if all(row[name] == value for name, value in wanted.items())
-    ]
+    return [row["values"] for row in record.select(**wanted)]
 
 
 def _losses(record, setting: str, arm: str, rate: float) -> list[float]:
@@ -331,10 +328,6 @@ def _profile(record, setting: str, arm: str, stage: str, quantity: str) -> list[
     wanted = dict(setting=setting, arm=arm, rate=rate, stage=stage, quantity=quantity)
     whole = [values for values in _values(record, **wanted) if None not in values]
     return list(map(list, zip(*whole, strict=True)))
-
-
-def _number(value: float, digits: int) -> str:
-    return f"{value:.{digits}f}".replace("-", "\u2212")
 
 
 def _percent(share: float) -> str:
@@ -372,7 +365,7 @@ def facts(record) -> dict[str, str]:
             best[name] = losses = _losses(record, setting, arm, rate)
             every = [x for r in rates for x in _losses(record, setting, arm, r)]
             found |= {
-                name: _number(median(losses), 3),
+                name: number(median(losses), 3),
                 f"{name}_range": f"[{min(losses):.3f}, {max(losses):.3f}]",
                 f"{name}_rate": _rate(rate),
                 f"{name}_diverged": str(sum(loss > UNIFORM for loss in every)),
@@ -383,7 +376,7 @@ def facts(record) -> dict[str, str]:
                 ),
                 strict=True,
             )
-            found[f"{name}_loss_before"] = _number(median(before), 1)
+            found[f"{name}_loss_before"] = number(median(before), 1)
             for stage in ("before", "after"):
                 for quantity in ("share", "hidden"):
                     means = [
@@ -393,7 +386,7 @@ def facts(record) -> dict[str, str]:
                     found[f"{name}_{quantity}_{stage}"] = _percent(mean(means))
                     found[f"{name}_{quantity}_{stage}_highest"] = _percent(max(means))
                 sizes = _profile(record, setting, arm, stage, "rms")
-                found[f"{name}_rms_{stage}"] = _number(median(sizes[-1]), 1)
+                found[f"{name}_rms_{stage}"] = number(median(sizes[-1]), 1)
     found["at_edge"] = str(
         sum(
             found[f"{name}_rate"] in (_rate(rates[0]), _rate(rates[-1]))
@@ -413,8 +406,8 @@ def facts(record) -> dict[str, str]:
     for name, (first, second) in pairs.items():
         both = zip(best[first], best[second], strict=True)
         gaps = [0.0 if a == b else a - b for a, b in both]  # both may be infinite
-        found[name] = _number(median(gaps), 3)
-        found[f"{name}_range"] = f"[{_number(min(gaps), 3)}, {_number(max(gaps), 3)}]"
+        found[name] = number(median(gaps), 3)
+        found[f"{name}_range"] = f"[{number(min(gaps), 3)}, {number(max(gaps), 3)}]"
         found[f"{name}_positive"] = str(sum(gap > 0 for gap in gaps))
     whole = [setting for setting, arms in SETTINGS.items() if len(arms) == len(ARMS)]
     for name, wanted in (("with", True), ("without", False)):

@@ -31,6 +31,7 @@ from functools import partial
 
 from scripts.measure.batching import ROUNDS, batching_facts, race
 from scripts.measure.records import Step
+from scripts.measure.spread import number, span
 
 PARALLEL = True
 METHOD = (
@@ -263,20 +264,12 @@ def measure(size: str) -> list[Step]:
 # What the page says -------------------------------------------------------
 
 
-def _rows(record, **wanted) -> list[dict]:
-    return [
-        row
-        for row in record.rows
-        if all(row[name] == value for name, value in wanted.items())
-    ]
-
-
 def _depths(record) -> list[int]:
     return sorted({row["layers"] for row in record.rows if row["quantity"] == "loss"})
 
 
 def _reference(record, name: str) -> float:
-    return _rows(record, quantity=name)[0]["values"][0]
+    return record.select(quantity=name)[0]["values"][0]
 
 
 def _by_rate(record, arm: str, layers: int, factor: int = 1) -> dict[float, list]:
@@ -286,8 +279,8 @@ def _by_rate(record, arm: str, layers: int, factor: int = 1) -> dict[float, list
     """
     steps = factor * SIZES[record.size]["steps"]
     found = {}
-    for row in _rows(
-        record, placement=arm, layers=layers, steps=steps, quantity="loss"
+    for row in record.select(
+        placement=arm, layers=layers, steps=steps, quantity="loss"
     ):
         loss = row["values"][1]
         found.setdefault(row["learning_rate"], []).append(
@@ -308,16 +301,8 @@ def _threshold(record) -> float:
     return unigram - THRESHOLD * (unigram - best)
 
 
-def _number(value: float, digits: int = 2) -> str:
-    return f"{value:.{digits}f}".replace("-", "\N{MINUS SIGN}").replace("inf", "∞")
-
-
 def _rate(value: float) -> str:
     return f"{value:.8f}".rstrip("0")
-
-
-def _range(values) -> str:
-    return f"[{_number(min(values))}, {_number(max(values))}]"
 
 
 def _size(value: float) -> str:
@@ -332,8 +317,8 @@ def _size(value: float) -> str:
 def _ratios(record, arm: str, layers: int) -> list[float]:
     """Gradient of the first layer over that of the last, one a seed."""
     steps = SIZES[record.size]["steps"]
-    found = _rows(
-        record, placement=arm, layers=layers, steps=steps, quantity="gradient"
+    found = record.select(
+        placement=arm, layers=layers, steps=steps, quantity="gradient"
     )
     return [row["values"][0] / row["values"][-1] for row in found]
 
@@ -363,17 +348,17 @@ def facts(record) -> dict[str, str]:
         "rates": ", ".join(map(_rate, rates[depths[0]])),
         "rates_most": ", ".join(map(_rate, rates[most])),
         "share": f"{100 * THRESHOLD:.0f} %",
-        "threshold": _number(threshold),
+        "threshold": number(threshold),
     }
     for name in REFERENCES:
-        found[name] = _number(_reference(record, name))
+        found[name] = number(_reference(record, name))
 
     def described(by_rate):
         rate, losses = _best(by_rate)
         trained = sum(loss <= threshold for loss in losses)
         return {
-            "": _number(median(losses)),
-            "_range": _range(losses),
+            "": number(median(losses)),
+            "_range": span(losses),
             "_rate": _rate(rate),
             "_trained": str(trained),
         }
@@ -423,12 +408,12 @@ def facts(record) -> dict[str, str]:
                 )
             ]
             name = f"deepnorm_less_{other}_{depth}"
-            found[name], found[f"{name}_range"] = _number(median(gaps)), _range(gaps)
+            found[name], found[f"{name}_range"] = number(median(gaps)), span(gaps)
     seconds = [
-        _rows(record, quantity=f"seconds_{name}")[0]["values"]
+        record.select(quantity=f"seconds_{name}")[0]["values"]
         for name in ("one_by_one", "together")
     ]
-    raced = _rows(record, quantity="seconds_together")[0]["layers"]
+    raced = record.select(quantity="seconds_together")[0]["layers"]
     count = len(SEEDS) * len(rates[raced])
     found |= batching_facts(*seconds, count, size["steps"])
     return found | {"raced": str(raced), "raced_runs": str(count)}

@@ -188,14 +188,6 @@ def measure(size: str) -> list[Step]:
 SHOWN = 100  # the factor on all matrices that the page looks at
 
 
-def _select(record, **wanted) -> list[dict]:
-    return [
-        row
-        for row in record.rows
-        if all(row[name] == value for name, value in wanted.items())
-    ]
-
-
 def _lost(row: dict, place: str) -> float:
     i = PLACES.index(place)
     return row["infinite"][i] + row["nan"][i]
@@ -224,7 +216,7 @@ def facts(record) -> dict[str, str]:
     for sweep in SWEEPS:
         for method in METHODS:
             name = f"{sweep}_{method}"
-            rows = _select(record, sweep=sweep, method=method)
+            rows = record.select(sweep=sweep, method=method)
             breaks = []
             for seed in seeds:
                 broken = [r for r in rows if r["seed"] == seed and r["first"]]
@@ -241,7 +233,7 @@ def facts(record) -> dict[str, str]:
     for method in METHODS:
         rows = [
             row
-            for row in _select(record, sweep="weights", method=method)
+            for row in record.select(sweep="weights", method=method)
             if abs(row["factor"] / SHOWN - 1) < 1e-3
         ]
         for i, place in enumerate(PLACES):
@@ -337,7 +329,7 @@ def plot(record, words):
     ticks = {"weights": (100, 300, 1000), "writers": (5000, 10000, 20000)}
     limits = {"weights": (40, 1500), "writers": (4000, 36000)}
     for axis, (sweep, method) in zip(axes.flat, panels, strict=True):
-        rows = _select(record, sweep=sweep, method=method)
+        rows = record.select(sweep=sweep, method=method)
         least, most = limits[sweep]
         inside = sorted({r["factor"] for r in rows if least <= r["factor"] <= most})
 

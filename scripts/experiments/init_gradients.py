@@ -21,6 +21,7 @@ round.
 from functools import partial
 
 from scripts.measure.records import Step
+from scripts.measure.spread import number, span
 
 METHOD = (
     "gradient of the mean cross-entropy of the next token on uniform random tokens, "
@@ -256,11 +257,7 @@ def measure(size: str) -> list[Step]:
 def _values(record, quantity="ffn_out", dtype="float64", **wanted) -> list[list]:
     """The values of the rows that match, in the order of the seeds."""
     wanted |= {"quantity": quantity, "dtype": dtype}
-    return [
-        row["values"]
-        for row in record.rows
-        if all(row[name] == value for name, value in wanted.items())
-    ]
+    return [row["values"] for row in record.select(**wanted)]
 
 
 def _depths(record) -> list[int]:
@@ -273,15 +270,6 @@ def _slope(depths: list[int], sizes: list[float]) -> float:
     from statistics import linear_regression
 
     return linear_regression(list(map(log, depths)), list(map(log, sizes))).slope
-
-
-def _number(value: float, digits: int) -> str:
-    return f"{value:.{digits}f}".replace("-", "\u2212")
-
-
-def _range(values: list[float], digits: int) -> str:
-    low, high = (_number(pick(values), digits) for pick in (min, max))
-    return f"[{low}, {high}]"
 
 
 def facts(record) -> dict[str, str]:
@@ -301,8 +289,8 @@ def facts(record) -> dict[str, str]:
     }
 
     def note(name, values, digits):
-        found[name] = _number(median(values), digits)
-        found[f"{name}_range"] = _range(values, digits)
+        found[name] = number(median(values), digits)
+        found[f"{name}_range"] = span(values, digits)
 
     for setting, variants in (("decoder", VARIANTS), ("theorem", THEOREM)):
         for variant in variants:

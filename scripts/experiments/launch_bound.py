@@ -80,7 +80,7 @@ def facts(record) -> dict[str, str]:
     from scripts.measure.kernels import report
 
     found = report.common_facts(record)
-    (launch,) = report.select(record, operation="empty")
+    (launch,) = record.select(operation="empty")
     found["empty_device"] = report.microseconds(launch["device_seconds"])
     found["empty_call"] = report.microseconds(launch["call_seconds"])
     least = _widths(record)[0]
@@ -166,7 +166,7 @@ def plot(record, words):
 
     width = _widths(record)[0]
     figure, axes = look.new_figure(words, record, rows=2, height=7.0, sharex=True)
-    (launch,) = report.select(record, operation="empty")
+    (launch,) = record.select(operation="empty")
     copy = report.stream_rate(record, "1R1W")
     shown = [name for name in PROVIDERS if name != report.AGAIN]
     for axis, which in zip(axes, ("device", "call"), strict=True):

@@ -176,11 +176,8 @@ def measure(size: str) -> list[Step]:
 
 
 def _seconds(record, step: str, mode: str, norm: str) -> list[float]:
-    wanted = dict(step=step, mode=mode, norm=norm)
-    for row in record.rows:
-        if all(row[name] == value for name, value in wanted.items()):
-            return row["seconds"]
-    return []
+    found = record.select(step=step, mode=mode, norm=norm)
+    return found[0]["seconds"] if found else []
 
 
 def _modes(record) -> list[str]:

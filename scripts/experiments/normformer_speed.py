@@ -24,6 +24,7 @@ seconds of one training step, one for each round. A loss that is not finite is n
 from functools import partial
 
 from scripts.measure.records import Step
+from scripts.measure.spread import span
 
 METHOD = (
     "AdamW with betas 0.9 and 0.98, weight decay 0.1 on matrices and embeddings alone, "
@@ -259,14 +260,6 @@ def measure(size: str) -> list[Step]:
 # What the page says -------------------------------------------------------
 
 
-def _rows(record, **wanted) -> list[dict]:
-    return [
-        row
-        for row in record.rows
-        if all(row[name] == value for name, value in wanted.items())
-    ]
-
-
 def smooth(losses: list) -> list[float]:
     """Means of three evaluations in a row; one that is not finite spoils its own."""
     from math import inf
@@ -279,7 +272,7 @@ def curves(record, arm: str, rate: float) -> list[tuple[list, list[float]]]:
     """(steps, smoothed held-out losses) of all seeds of an arm at a rate."""
     every = SIZES[record.size]["every"]
     found = []
-    for each in _rows(record, arm=arm, learning_rate=rate, quantity="held_out"):
+    for each in record.select(arm=arm, learning_rate=rate, quantity="held_out"):
         losses = smooth(each["values"])
         found.append(([every * (i + 1) for i in range(len(losses))], losses))
     return found
@@ -301,7 +294,7 @@ def steps_to(target: float, curve) -> float:
 
 
 def rates(record, arm: str) -> list[float]:
-    found = _rows(record, arm=arm, quantity="held_out")
+    found = record.select(arm=arm, quantity="held_out")
     return sorted({row["learning_rate"] for row in found})
 
 
@@ -376,11 +369,6 @@ def diverged(each: dict) -> bool:
     return None in each["values"] or each["values"][-1] >= each["values"][0]
 
 
-def _span(values, digits: int) -> str:
-    low, high = (f"{value:.{digits}f}" for value in (min(values), max(values)))
-    return f"[{low}, {high}]".replace("-", "−")
-
-
 def _ratio_words(pairs: list[tuple]) -> tuple[str, str]:
     """(median, range) of ratios; one that is only known from below gets its >."""
     ordered = sorted(pairs, key=lambda pair: (not pair[1], pair[0]))
@@ -402,7 +390,7 @@ def facts(record) -> dict[str, str]:
     from scripts.measure.spread import noise_floor, ratio, ratio_interval
 
     chosen, grid = SIZES[record.size], rates(record, "pre")
-    runs = _rows(record, quantity="held_out")
+    runs = record.select(quantity="held_out")
     held_out = chosen["held_out"] * chosen["context"]
     found = {
         "seeds": str(len({row["seed"] for row in runs})),
@@ -424,42 +412,42 @@ def facts(record) -> dict[str, str]:
     found["at_edge"] = str(edges)
     seconds = {
         (row["arm"], row["d"]): row["values"]
-        for row in _rows(record, quantity="seconds_step")
+        for row in record.select(quantity="seconds_step")
     }
     widths = {"": chosen["d"], "_wide": chosen["wide"]}
     for arm in ARMS:
         ends = finals(record, arm, chosen_rates[arm])
         found[f"{arm}_rate"] = f"{chosen_rates[arm]:g}"
         found[f"{arm}_loss"] = f"{median(ends):.3f}"
-        found[f"{arm}_loss_range"] = _span(ends, 3)
+        found[f"{arm}_loss_range"] = span(ends, 3)
         for moment in ("before", "after"):
             wanted = dict(arm=arm, quantity=f"fc2_gradients_{moment}")
-            rows = _rows(record, learning_rate=chosen_rates[arm], **wanted)
+            rows = record.select(learning_rate=chosen_rates[arm], **wanted)
             steep = [
                 row["values"][0] / row["values"][-1]
                 for row in rows
                 if None not in row["values"] and row["values"][-1]
             ]
             found[f"{arm}_gradient_ratio_{moment}"] = f"{median(steep):.1f}"
-            found[f"{arm}_gradient_ratio_{moment}_range"] = _span(steep, 1)
+            found[f"{arm}_gradient_ratio_{moment}_range"] = span(steep, 1)
         base = base_of(arm)
         if arm == base:
             continue
         base = finals(record, base, chosen_rates[base])
         gaps = [mine - own for mine, own in zip(ends, base, strict=True)]
         found[f"{arm}_gap"] = f"{median(gaps):+.3f}".replace("-", "−")
-        found[f"{arm}_gap_range"] = _span(gaps, 3)
+        found[f"{arm}_gap_range"] = span(gaps, 3)
         for name, share in SHARES.items():
             pairs = ratios(record, arm, share)
-            middle, span = _ratio_words(pairs)
+            middle, bounds = _ratio_words(pairs)
             found[f"{arm}_ratio_{name}"] = middle
-            found[f"{arm}_ratio_{name}_range"] = span
+            found[f"{arm}_ratio_{name}_range"] = bounds
             found[f"{arm}_reached_{name}"] = str(sum(there for _, there in pairs))
             found[f"{arm}_sooner_{name}"] = str(sum(ratio < 1 for ratio, _ in pairs))
         same = chosen_rates[base_of(arm)]
-        middle, span = _ratio_words(ratios(record, arm, SHARES["most"], same))
+        middle, bounds = _ratio_words(ratios(record, arm, SHARES["most"], same))
         found[f"{arm}_equal_ratio"] = middle
-        found[f"{arm}_equal_ratio_range"] = span
+        found[f"{arm}_equal_ratio_range"] = bounds
         for name, width in widths.items() if arm in TIMED else ():
             ours, theirs = seconds[arm, width], seconds["pre", width]
             low, high = ratio_interval(ours, theirs)
@@ -478,14 +466,14 @@ def facts(record) -> dict[str, str]:
     wanted = dict(arm="normformer", quantity="inner_gains")
     gains = [
         row["values"]
-        for row in _rows(record, learning_rate=chosen_rates["normformer"], **wanted)
+        for row in record.select(learning_rate=chosen_rates["normformer"], **wanted)
     ]
     found["first_gain"] = f"{median(values[0] for values in gains):.2f}"
-    found["first_gain_range"] = _span([values[0] for values in gains], 2)
+    found["first_gain_range"] = span([values[0] for values in gains], 2)
     found["last_gain"] = f"{median(values[-1] for values in gains):.2f}"
-    found["last_gain_range"] = _span([values[-1] for values in gains], 2)
-    (one_by_one,) = _rows(record, quantity="seconds_one_by_one")
-    (at_once,) = _rows(record, quantity="seconds_together")
+    found["last_gain_range"] = span([values[-1] for values in gains], 2)
+    (one_by_one,) = record.select(quantity="seconds_one_by_one")
+    (at_once,) = record.select(quantity="seconds_together")
     return found | batching_facts(
         one_by_one["values"], at_once["values"], len(SEEDS), chosen["steps"]
     )

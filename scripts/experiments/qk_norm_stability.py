@@ -24,6 +24,7 @@ is what the gains of QK-Norm allow. `clipped` is one number, the share of
 from functools import cache, partial
 
 from scripts.measure.records import Step
+from scripts.measure.spread import number, span
 
 METHOD = (
     "AdamW, betas 0.9 and 0.95, no weight decay, gradients clipped at norm 1, warm-up "
@@ -365,10 +366,6 @@ def _best(record, arm: str) -> float:
     return min(RATES, key=lambda rate: median(_last(record, "loss", arm, rate)))
 
 
-def _number(value: float, digits: int) -> str:
-    return f"{value:.{digits}f}".replace("-", "\u2212")
-
-
 def _large(value: float) -> str:
     """Two digits, whole, with commas: 1.8, 85, 1,800."""
     if value >= 10:
@@ -382,11 +379,6 @@ def _percent(share: float) -> str:
     if value >= 10:
         return f"{value:.0f} %"
     return f"{value:.1f} %" if value >= 0.1 else "< 0.1 %"
-
-
-def _range(values: list[float], digits: int) -> str:
-    low, high = (_number(pick(values), digits) for pick in (min, max))
-    return f"[{low}, {high}]"
 
 
 def facts(record) -> dict[str, str]:
@@ -419,8 +411,8 @@ def facts(record) -> dict[str, str]:
     found |= {f"rate_{word}": f"{rate:g}" for word, rate in NAMED.items()}
 
     def note(name, values, digits):
-        found[name] = _number(median(values), digits)
-        found[f"{name}_range"] = _range(values, digits)
+        found[name] = number(median(values), digits)
+        found[f"{name}_range"] = span(values, digits)
 
     def differences(a, b):
         return [x - y for x, y in zip(a, b, strict=True)]

@@ -21,6 +21,7 @@ number (losses), or one for each round (seconds). null stands for no number.
 from functools import partial
 
 from scripts.measure.records import Step
+from scripts.measure.spread import number
 
 PARALLEL = True
 SEEDS = tuple(range(5))
@@ -369,11 +370,6 @@ def _alignment(rms: list[float], update: list[float]) -> list[float]:
     ]
 
 
-def _number(value: float, digits: int) -> str:
-    text = f"{value:.{digits}f}".replace("-", "\u2212")
-    return text[1:] if float(value) < 0 and not float(f"{value:.{digits}f}") else text
-
-
 def facts(record) -> dict[str, str]:
     from statistics import mean, median
 
@@ -394,14 +390,14 @@ def facts(record) -> dict[str, str]:
         "rates": str(len(rates)),
         "rate_least": f"{rates[0]:g}",
         "rate_most": f"{rates[-1]:g}",
-        "frequency_loss": _number(floor, 2),
+        "frequency_loss": number(floor, 2),
     }
 
     def note(name, values, digits, unit=""):
         if not values:
             values = [float("nan")]
-        found[name] = _number(median(values), digits) + unit
-        low, high = (_number(pick(values), digits) for pick in (min, max))
+        found[name] = number(median(values), digits) + unit
+        low, high = (number(pick(values), digits) for pick in (min, max))
         found[f"{name}_range"] = f"[{low}, {high}]" + unit
 
     edges, ties = 0, 0

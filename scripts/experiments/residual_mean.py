@@ -179,24 +179,13 @@ def measure(size: str) -> list[Step]:
 
 def _values(record, **wanted) -> list[float]:
     """Values of the rows that match, in the order of the seeds."""
-    return [
-        row["value"]
-        for row in record.rows
-        if all(row[name] == value for name, value in wanted.items())
-    ]
+    return [row["value"] for row in record.select(**wanted)]
 
 
 def _profile(record, **wanted) -> list[tuple[float, float, float]]:
     """(mean, least, greatest) over the seeds, one for each place."""
-    places = sorted(
-        {
-            row["place"]
-            for row in record.rows
-            if all(row[name] == value for name, value in wanted.items())
-        }
-    )
     profile = []
-    for place in places:
+    for place in sorted({row["place"] for row in record.select(**wanted)}):
         values = _values(record, place=place, **wanted)
         profile.append((sum(values) / len(values), min(values), max(values)))
     return profile

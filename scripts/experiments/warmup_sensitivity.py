@@ -23,6 +23,7 @@ from functools import partial
 
 from scripts.measure.corpus import corpus, loss_of, sample
 from scripts.measure.records import Step
+from scripts.measure.spread import number, span
 
 METHOD = (
     "Adam (betas 0.9 and 0.999), no weight decay, no clipping, LayerNorm everywhere; "
@@ -258,12 +259,7 @@ NAMES = dict(zip(WARM_UPS, ("none", "short", "long"), strict=True))
 
 
 def _runs(record, **wanted) -> list[dict]:
-    return [
-        row
-        for row in record.rows
-        if row["quantity"] == "loss"
-        and all(row[name] == value for name, value in wanted.items())
-    ]
+    return record.select(quantity="loss", **wanted)
 
 
 def _timed(record, quantity: str) -> list[float]:
@@ -332,15 +328,6 @@ def _best_cell(record, **wanted) -> list[float]:
     return min(found, key=median)
 
 
-def _number(value: float, digits: int) -> str:
-    return f"{value:.{digits}f}".replace("-", "\u2212")
-
-
-def _range(values: list[float], digits: int) -> str:
-    low, high = (_number(pick(values), digits) for pick in (min, max))
-    return f"[{low}, {high}]"
-
-
 def facts(record) -> dict[str, str]:
     from statistics import median
 
@@ -366,8 +353,8 @@ def facts(record) -> dict[str, str]:
         "short": f"{100 * WARM_UPS[1]:.0f} %",
         "long": f"{100 * WARM_UPS[2]:.0f} %",
         "margin": f"{MARGIN:g}",
-        "frequencies": _number(frequencies, 2),
-        "initial": _number(median(row["values"][0] for row in runs), 2),
+        "frequencies": number(frequencies, 2),
+        "initial": number(median(row["values"][0] for row in runs), 2),
         "runs": str(len(runs)),
         "runs_each": str(len(SEEDS) * len(rates)),
         "runs_stack": str(len(cells(size))),
@@ -378,8 +365,8 @@ def facts(record) -> dict[str, str]:
     }
 
     def note(name, values, digits):
-        found[name] = _number(median(values), digits)
-        found[f"{name}_range"] = _range(values, digits)
+        found[name] = number(median(values), digits)
+        found[f"{name}_range"] = span(values, digits)
 
     edges = 0
     least = {
@@ -561,7 +548,7 @@ def plot(record, words):
                     [(left, top), (right, top), (right, low), (left, low)]
                 )
                 axis.text(
-                    x, y - 0.05, _number(middle[cell], 2), ha="center", va="center"
+                    x, y - 0.05, number(middle[cell], 2), ha="center", va="center"
                 )
                 failed = sum(_failed(row, frequencies) for row in found[cell])
                 for i in range(failed):

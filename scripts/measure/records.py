@@ -90,6 +90,14 @@ class Record:
         """The day of the measurement (UTC), 2026-11-21."""
         return self.provenance["date"][:10]
 
+    def select(self, **wanted) -> list[dict]:
+        """The rows that hold every wanted value, in their order."""
+        return [
+            row
+            for row in self.rows
+            if all(row[name] == value for name, value in wanted.items())
+        ]
+
 
 # What a cell may hold -----------------------------------------------------
 

@@ -83,3 +83,13 @@ def tie(interval: tuple[float, float], floor: float) -> bool:
     """Whether a ratio cannot be told from 1 given the noise floor."""
     low, high = interval
     return low <= 1 + floor and high >= 1 / (1 + floor)
+
+
+def number(value: float, digits: int = 2) -> str:
+    """As people write it: a true minus, none before a zero, and ∞."""
+    return f"{value:z.{digits}f}".replace("-", "\u2212").replace("inf", "∞")
+
+
+def span(values: Sequence[float], digits: int = 2) -> str:
+    """Least and greatest: [−0.10, 0.25]."""
+    return f"[{number(min(values), digits)}, {number(max(values), digits)}]"

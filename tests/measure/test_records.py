@@ -25,6 +25,15 @@ def test_same_record_comes_back(record, tmp_path):
     assert records.dumps(loaded) == path.read_text(encoding="utf-8")
 
 
+def test_rows_are_selected_by_what_they_hold(record):
+    first, second = record.rows
+    assert record.select() == record.rows
+    assert record.select(**first) == [first]
+    assert record.select(**{**first, "value": second["value"]}) == []
+    with pytest.raises(KeyError):
+        record.select(no_such_column=1)
+
+
 def test_layout_provenance_first_then_one_row_a_line(record):
     text = records.dumps(record)
     lines = text.splitlines()

@@ -3,7 +3,7 @@
 import random
 import statistics
 from itertools import pairwise
-from math import comb
+from math import comb, inf
 
 import pytest
 
@@ -144,6 +144,27 @@ def test_tie_and_noise_floor():
     assert spread.tie((0.5, 2.0), floor)
     assert not spread.tie((1.06, 1.2), floor)
     assert not spread.tie((0.8, 0.94), floor)
+
+
+@pytest.mark.parametrize(
+    ("value", "digits", "text"),
+    [
+        (0.125, 2, "0.12"),
+        (1234.5678, 3, "1234.568"),
+        (-0.5, 1, "\u22120.5"),
+        (-0.004, 2, "0.00"),
+        (-0.004, 3, "\u22120.004"),
+        (inf, 2, "∞"),
+        (-inf, 2, "\u2212∞"),
+    ],
+)
+def test_numbers_as_people_write_them(value, digits, text):
+    assert spread.number(value, digits) == text
+
+
+def test_a_span_is_from_the_least_to_the_greatest():
+    assert spread.span([0.25, -0.1, 0.2]) == "[\u22120.10, 0.25]"
+    assert spread.span([3.0, inf], 0) == "[3, ∞]"
 
 
 def test_a_control_on_a_noisy_clock_is_a_tie():

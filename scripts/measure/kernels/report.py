@@ -19,18 +19,9 @@ MIX = {  # the stream that reads and writes as the operation does
 OURS, AGAIN = "ours", "ours_again"
 
 
-def select(record, **wanted) -> list[dict]:
-    """Rows that hold the wanted values."""
-    return [
-        row
-        for row in record.rows
-        if all(row[name] == value for name, value in wanted.items())
-    ]
-
-
 def timed(record, **wanted) -> list[dict]:
     """Rows with a device time, streams left out."""
-    rows = select(record, status="ok", **wanted)
+    rows = record.select(status="ok", **wanted)
     return [r for r in rows if r["device_seconds"] and r["operation"] != "stream"]
 
 
@@ -43,16 +34,16 @@ def stream_rate(record, mix: str) -> float:
     """Of the fastest large stream of a mix, bytes a second."""
     large = [
         rate(row)
-        for row in select(record, operation="stream", provider=mix)
+        for row in record.select(operation="stream", provider=mix)
         if row["bytes"] >= LARGE
     ]
-    every = select(record, operation="stream", provider=mix)
+    every = record.select(operation="stream", provider=mix)
     return max(large or [rate(row) for row in every])
 
 
 def drift(record) -> float:
     """How far the large copies of a run lie apart: most / least - 1."""
-    rows = select(record, operation="stream", provider="1R1W")
+    rows = record.select(operation="stream", provider="1R1W")
     most = max(row["bytes"] for row in rows)
     rates = [rate(row) for row in rows if row["bytes"] == most]
     return max(rates) / min(rates) - 1
@@ -122,12 +113,12 @@ def common_facts(record) -> dict[str, str]:
         "machine": device["name"],
         "floor": f"{100 * floor(record):.1f} %",
         "drift": f"{100 * drift(record):.1f} %",
-        "wrong": str(len(select(record, status="wrong"))),
-        "failed": str(len(select(record, status="failed"))),
-        "skipped": str(len(select(record, status="skipped"))),
+        "wrong": str(len(record.select(status="wrong"))),
+        "failed": str(len(record.select(status="failed"))),
+        "skipped": str(len(record.select(status="skipped"))),
         "peers_ahead": str(len(faster_peers(record))),
     }
-    mixes = {row["provider"] for row in select(record, operation="stream")}
+    mixes = {row["provider"] for row in record.select(operation="stream")}
     for mix in sorted(mixes):
         found[f"rate_{mix.lower()}"] = f"{stream_rate(record, mix) / 1e12:.2f} TB/s"
     return found
