@@ -30,10 +30,7 @@ def measure(size: str) -> list[Step]:
     cells = shapes.bandwidth(OPERATIONS, size)
     if size == "tiny":
         return rows.steps(cells, PROVIDERS[:3], size)
-    first = cells[: 5 * len(OPERATIONS)]
-    return rows.steps(first, PROVIDERS + MORE, size) + rows.steps(
-        cells[len(first) :], PROVIDERS, size
-    )
+    return rows.steps(cells, PROVIDERS, size, more=MORE, first=5 * len(OPERATIONS))
 
 
 # What the page says -------------------------------------------------------

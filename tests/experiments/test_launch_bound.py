@@ -4,9 +4,8 @@ import pytest
 
 from scripts.experiments import launch_bound
 from scripts.measure.records import Record, rows_problem
-from tests.tiny import check_facts_and_words, draw, select, tiny_record, tiny_rows
-
-GPU = {"device": {"name": "A GPU", "kind": "gpu"}}
+from tests.benchmark import gpu_record
+from tests.tiny import check_facts_and_words, draw, select, tiny_rows
 
 
 @pytest.fixture(scope="module")
@@ -16,7 +15,7 @@ def rows():
 
 @pytest.fixture(scope="module")
 def record(rows):
-    return tiny_record("launch_bound", rows, launch_bound.SEEDS, **GPU)
+    return gpu_record(launch_bound, rows)
 
 
 def test_rows(rows):

@@ -3,18 +3,8 @@
 import pytest
 
 from scripts.experiments import norm_backward
-from scripts.measure.kernels.cells import OPERATIONS
-from scripts.measure.records import rows_problem
-from tests.tiny import (
-    check_facts_and_words,
-    draw,
-    select,
-    timed_by_bytes,
-    tiny_record,
-    tiny_rows,
-)
-
-GPU = {"device": {"name": "A GPU", "kind": "gpu"}}
+from tests.benchmark import check_cells, check_plot, check_rows, gpu_record
+from tests.tiny import check_facts_and_words, timed_by_bytes, tiny_rows
 
 
 @pytest.fixture(scope="module")
@@ -24,26 +14,15 @@ def rows():
 
 @pytest.fixture(scope="module")
 def record(rows):
-    return tiny_record("norm_backward", rows, norm_backward.SEEDS, **GPU)
+    return gpu_record(norm_backward, rows)
 
 
 def test_rows(rows):
-    assert rows_problem(list(rows[0]), rows) is None
-    assert not select(rows, status="wrong")
-    assert not select(rows, status="failed")
-    for operation in norm_backward.OPERATIONS:
-        ours = select(rows, operation=operation, provider="ours")
-        assert len(ours) == 2
-        assert all(row["status"] == "ok" and row["same_bits"] for row in ours)
-        mix = OPERATIONS[operation].mix
-        assert len(select(rows, operation="stream", provider=mix)) >= 2 * len(ours)
+    check_rows(norm_backward, rows)
 
 
 def test_cells():
-    for size in ("tiny", "small", "full"):
-        cells = [repr(step.cell) for step in norm_backward.measure(size)]
-        assert len(set(cells)) == len(cells)
-    assert len(cells) > len(norm_backward.measure("tiny"))
+    check_cells(norm_backward)
 
 
 def test_facts_and_words(record):
@@ -52,12 +31,7 @@ def test_facts_and_words(record):
 
 @pytest.mark.parametrize("lang", ["zh", "en"])
 def test_plot(record, lang):
-    figure = draw(norm_backward, timed_by_bytes(record, {"torch": 2.0}), lang)
-    assert len(figure.axes) == 3
-    for axis in figure.axes:
-        ours, torch = axis.lines[:2]
-        assert list(ours.get_ydata()) == pytest.approx([100.0] * len(ours.get_ydata()))
-        assert list(torch.get_ydata()) == pytest.approx([50.0] * len(torch.get_ydata()))
+    check_plot(norm_backward, record, lang)
 
 
 def test_facts_say_what_the_rows_say(record):

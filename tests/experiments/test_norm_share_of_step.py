@@ -5,9 +5,9 @@ import torch
 
 from scripts.experiments import norm_share_of_step
 from scripts.measure.records import Record, rows_problem
-from tests.tiny import check_facts_and_words, draw, select, tiny_record, tiny_rows
+from tests.benchmark import gpu_record
+from tests.tiny import check_facts_and_words, draw, select, tiny_rows
 
-GPU = {"device": {"name": "A GPU", "kind": "gpu"}}
 TINY = norm_share_of_step.SIZES["tiny"]
 
 
@@ -18,7 +18,7 @@ def rows():
 
 @pytest.fixture(scope="module")
 def record(rows):
-    return tiny_record("norm_share_of_step", rows, norm_share_of_step.SEEDS, **GPU)
+    return gpu_record(norm_share_of_step, rows)
 
 
 def test_rows(rows):

@@ -89,6 +89,16 @@ def _cap(x):
     return 30.0 * torch.tanh(x / 30.0)
 
 
+def _after_adding(norm: Callable) -> Callable:
+    """The norm of a residual addition, and the sum, which the next layer needs."""
+
+    def added(x, branch, gain):
+        stream = x + branch
+        return stream, norm(stream, gain)
+
+    return added
+
+
 def _fused(cell: Cell) -> Callable:
     """torch.nn.functional's own norms."""
     from torch.nn import functional as F
@@ -100,14 +110,7 @@ def _fused(cell: Cell) -> Callable:
     def rms(x, gain):
         return F.rms_norm(x, shape, gain, EPS)
 
-    if cell.operation.startswith("add_"):
-
-        def added(x, branch, gain):
-            stream = x + branch
-            return stream, rms(stream, gain)
-
-        return added
-    return rms
+    return _after_adding(rms) if cell.operation.startswith("add_") else rms
 
 
 def _as_models_write_it(cell: Cell) -> Callable:
@@ -124,14 +127,7 @@ def _as_models_write_it(cell: Cell) -> Callable:
         return torch.func.functional_call(norm, {"weight": gain}, (x,))
 
     assert isinstance(norm, nn.Module)
-    if cell.operation.startswith("add_"):
-
-        def added(x, branch, gain):
-            stream = x + branch
-            return stream, rms(stream, gain)
-
-        return added
-    return rms
+    return _after_adding(rms) if cell.operation.startswith("add_") else rms
 
 
 def _rotated(x, cos, sin):

@@ -170,11 +170,14 @@ def steps(
     names: Sequence[str],
     size: str,
     *,
+    more: Sequence[str] = (),
+    first: int = 0,
     call_rounds: int = 0,
     cold: bool = True,
 ) -> list[Step]:
     """A step a cell: its providers, then the streams it is held against.
 
+    The `first` cells are timed by the `more` providers too.
     The large copy runs beside every cell, so that a run that was stopped and went
     on in another process has its ceilings there too.
     """
@@ -182,7 +185,7 @@ def steps(
     large = 4096 if size == "tiny" else ceilings.LARGE
     calls = 2 if size == "tiny" else 100
 
-    def run(cell: Cell) -> list[dict]:
+    def run(cell: Cell, names: Sequence[str]) -> list[dict]:
         operation = OPERATIONS[cell.operation]
         found = measured(cell, names, rounds, call_rounds, cold, calls)
         found += streams(
@@ -191,4 +194,7 @@ def steps(
         mixes = dict.fromkeys(("1R1W", operation.mix))
         return found + streams(large, tuple(mixes), rounds, "large")
 
-    return [Step(asdict(cell), partial(run, cell)) for cell in cells]
+    return [
+        Step(asdict(cell), partial(run, cell, (*names, *more) if i < first else names))
+        for i, cell in enumerate(cells)
+    ]

@@ -10,6 +10,7 @@ round, in rotated order. On a CPU, for tests, both are wall-clock time.
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import ceil
 
 L2 = 60 * 2**20  # bytes, an H200's; too large a guess for others is only slower
@@ -148,6 +149,17 @@ def _timer(calls: Sequence[Call]):
         return _Flushed(calls)
 
 
+def _rounds(samplers: dict[str, Callable[[], float]], rounds: int) -> dict[str, list]:
+    """One sample of each a round; who goes first changes every round."""
+    samples: dict[str, list[float]] = {name: [] for name in samplers}
+    names = list(samplers)
+    for turn in range(rounds):
+        shift = turn % len(names)
+        for name in names[shift:] + names[:shift]:
+            samples[name].append(samplers[name]())
+    return samples
+
+
 def device_times(
     providers: dict[str, Sequence[Call]], rounds: int = ROUNDS
 ) -> dict[str, Timed]:
@@ -156,12 +168,7 @@ def device_times(
     The sets must be at least `sets_needed` many; all providers have the same.
     """
     timers = {name: _timer(calls) for name, calls in providers.items()}
-    samples: dict[str, list[float]] = {name: [] for name in timers}
-    names = list(timers)
-    for turn in range(rounds):
-        shift = turn % len(names)
-        for name in names[shift:] + names[:shift]:
-            samples[name].append(timers[name].sample())
+    samples = _rounds({name: timer.sample for name, timer in timers.items()}, rounds)
     return {
         name: Timed(timer.method, len(providers[name]), timer.launches, samples[name])
         for name, timer in timers.items()
@@ -175,24 +182,23 @@ def call_times(
     import torch
 
     cuda = torch.cuda.is_available()
-    samples: dict[str, list[float]] = {name: [] for name in providers}
-    names = list(providers)
+
+    def seconds(each: Sequence[Call]) -> float:
+        if cuda:
+            torch.cuda.synchronize()
+        begun = time.perf_counter()
+        for i in range(calls):
+            each[i % len(each)]()
+        if cuda:
+            torch.cuda.synchronize()
+        return (time.perf_counter() - begun) / calls
+
     for each in providers.values():
         for i in range(3):  # what compiles or allocates does it now
             each[i % len(each)]()
-    for turn in range(rounds):
-        shift = turn % len(names)
-        for name in names[shift:] + names[:shift]:
-            each = providers[name]
-            if cuda:
-                torch.cuda.synchronize()
-            begun = time.perf_counter()
-            for i in range(calls):
-                each[i % len(each)]()
-            if cuda:
-                torch.cuda.synchronize()
-            samples[name].append((time.perf_counter() - begun) / calls)
-    return samples
+    return _rounds(
+        {name: partial(seconds, providers[name]) for name in providers}, rounds
+    )
 
 
 def card() -> dict:

@@ -1,0 +1,51 @@
+"""What every benchmark of kernels must hold, at a size that a CPU can interpret."""
+
+from types import ModuleType
+
+import pytest
+
+from scripts.measure.kernels.cells import OPERATIONS
+from scripts.measure.records import Record, rows_problem
+from tests.tiny import draw, select, timed_by_bytes, tiny_record
+
+GPU = {"device": {"name": "A GPU", "kind": "gpu"}}
+
+
+def gpu_record(experiment: ModuleType, rows: list[dict]) -> Record:
+    """The rows as if a GPU had made them."""
+    name = experiment.__name__.rpartition(".")[2]
+    return tiny_record(name, rows, experiment.SEEDS, **GPU)
+
+
+def check_rows(experiment: ModuleType, rows: list[dict]) -> None:
+    """Ours passes its gate at both shapes, beside streams of its own mix."""
+    assert rows_problem(list(rows[0]), rows) is None
+    assert not select(rows, status="wrong")
+    assert not select(rows, status="failed")
+    for operation in experiment.OPERATIONS:
+        ours = select(rows, operation=operation, provider="ours")
+        assert len(ours) == 2
+        assert all(row["status"] == "ok" and row["same_bits"] for row in ours)
+        mix = OPERATIONS[operation].mix
+        assert len(select(rows, operation="stream", provider=mix)) >= 2 * len(ours)
+
+
+def check_cells(experiment: ModuleType) -> None:
+    """No cell twice, and more of them where there is a GPU."""
+    counts = []
+    for size in ("tiny", "small", "full"):
+        cells = [repr(step.cell) for step in experiment.measure(size)]
+        assert len(set(cells)) == len(cells)
+        counts.append(len(cells))
+    tiny, small, full = counts
+    assert tiny < small <= full
+
+
+def check_plot(experiment: ModuleType, record: Record, lang: str) -> None:
+    """torch, made to take twice the time, stands at half of ours on every axis."""
+    figure = draw(experiment, timed_by_bytes(record, {"torch": 2.0}), lang)
+    assert len(figure.axes) == 3
+    for axis in figure.axes:
+        ours, torch = axis.lines[:2]
+        assert list(ours.get_ydata()) == pytest.approx([100.0] * len(ours.get_ydata()))
+        assert list(torch.get_ydata()) == pytest.approx([50.0] * len(torch.get_ydata()))
