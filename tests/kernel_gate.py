@@ -6,18 +6,25 @@ where a GPU rounds: up to one unit in the last place, instead of half of one.
 
 import importlib
 import mmap
+import os
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 
+import pytest
 import torch
 from torch import Tensor
 
-from scripts.site.source import SNIPPETS
+from scripts.site.source import ROOT, SNIPPETS
 
 DTYPES = (torch.float32, torch.bfloat16, torch.float16)
+# The interpreter computes in NumPy, which warns where a GPU is silent.
+INTERPRETED = pytest.mark.filterwarnings(
+    "ignore:(invalid value|divide by zero|overflow):RuntimeWarning"
+)
 # ||found - wanted|| / ||wanted||, the norm over the whole tensor.
 MOST = {torch.float32: 5e-7, torch.bfloat16: 4e-3, torch.float16: 3e-4}
 MODULES = (  # of a folder of kernels: those without output
@@ -92,6 +99,38 @@ def check_gradients(
     theirs = gradients(right, wide, [slope.double() for slope in slopes])
     for i, (gradient, expected) in enumerate(zip(ours, theirs, strict=True)):
         assert_near(gradient, expected, f"gradient {i}", slack, dtype)
+
+
+def assert_same_bits(function, other, inputs: Sequence[Tensor]) -> None:
+    """Two functions of the inputs agree in every bit of values and gradients."""
+    results = []
+    for each in (function, other):
+        own = leaves(*inputs)
+        outputs = as_tuple(each(*own))
+        slopes = [draw(*y.shape, seed=3 + i) for i, y in enumerate(outputs)]
+        results.append([*outputs, *gradients(outputs, own, slopes)])
+    for one, two in zip(*results, strict=True):
+        assert torch.equal(one, two)
+
+
+def check_compiled(model, inputs: Sequence[Tensor]) -> None:
+    """torch.compile takes the model in one piece and changes no bit of it."""
+    compiled = torch.compile(model, fullgraph=True, backend="aot_eager")
+    assert_same_bits(model, compiled, inputs)
+
+
+def outside_interpreter(code: str) -> str:
+    """What a program prints that runs without Triton's interpreter."""
+    outside = {k: v for k, v in os.environ.items() if k != "TRITON_INTERPRET"}
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        env={**outside, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout
 
 
 def as_tuple(value) -> tuple:

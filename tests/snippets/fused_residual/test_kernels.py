@@ -13,7 +13,10 @@ from snippets.triton_rms_norm import launch
 from snippets.triton_rms_norm.operator import rms_norm
 from tests.kernel_gate import (
     DTYPES,
+    INTERPRETED,
     SHAPES,
+    assert_same_bits,
+    check_compiled,
     check_gradients,
     draw,
     gains,
@@ -22,10 +25,7 @@ from tests.kernel_gate import (
 )
 from tests.snippets.fused_residual.wrong_kernels import WRONG
 
-# The interpreter computes in numpy, which speaks up where a GPU is silent.
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:(invalid value|divide by zero|overflow):RuntimeWarning"
-)
+pytestmark = INTERPRETED
 
 
 def wanted(x, branch, gain, eps):
@@ -114,13 +114,8 @@ def test_one_output_may_go_unused():
 
 
 def test_the_same_bits_again():
-    inputs, slopes = (*pair(70, 130), gains(130)), pair(70, 130)
-    runs = []
-    for _ in range(2):
-        own = leaves(*inputs)
-        runs.append(gradients(add_rms_norm(*own), own, slopes))
-    for one, other in zip(*runs, strict=True):
-        assert torch.equal(one, other)
+    inputs = *pair(70, 130), gains(130)
+    assert_same_bits(add_rms_norm, add_rms_norm, inputs)
 
 
 def test_no_rows():
@@ -144,15 +139,7 @@ def test_compiled_without_a_break():
         stream, y = add_rms_norm(x, 2 * branch, gain)
         return stream.sin(), y.cos()
 
-    inputs, slopes = (*pair(6, 12), gains(12)), pair(6, 12)
-    results = []
-    for run in (model, torch.compile(model, fullgraph=True, backend="aot_eager")):
-        own = leaves(*inputs)
-        outputs = run(*own)
-        found = gradients(outputs, own, slopes)
-        results.append([*(each.detach() for each in outputs), *found])
-    for one, other in zip(*results, strict=True):
-        assert torch.equal(one, other)
+    check_compiled(model, [*pair(6, 12), gains(12)])
 
 
 @pytest.mark.parametrize(

@@ -1,24 +1,23 @@
 """The soft cap's kernels and the streams, in Triton's interpreter."""
 
-import os
-import subprocess
-import sys
 from itertools import product
 
 import pytest
 import torch
 
-from scripts.site.source import ROOT
 from snippets.memory_bound import streams
 from snippets.memory_bound.soft_cap import BLOCK, soft_cap, soft_cap_backward
 from snippets.soft_capping import reference
 from tests.kernel_gate import (
     DTYPES,
+    INTERPRETED,
     SHAPES,
+    check_compiled,
     check_gradients,
     draw,
     gradients,
     leaves,
+    outside_interpreter,
     poisoned,
 )
 from tests.snippets.memory_bound.wrong_kernels import (
@@ -27,10 +26,7 @@ from tests.snippets.memory_bound.wrong_kernels import (
     add,
 )
 
-# The interpreter computes in numpy, which speaks up where a GPU is silent.
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:(invalid value|divide by zero|overflow):RuntimeWarning"
-)
+pytestmark = INTERPRETED
 
 
 def check(cap_of, x, cap=30.0, slack=1.5):
@@ -164,17 +160,7 @@ def test_operators_are_registered_as_they_should_be(dtype):
 
 
 def test_compiled_without_a_break():
-    def model(x):
-        return soft_cap(2 * x, 3.0).sin()
-
-    x, dy = draw(6, 12), draw(6, 12, seed=2)
-    results = []
-    for run in (model, torch.compile(model, fullgraph=True, backend="aot_eager")):
-        own = leaves(x)
-        y = run(*own)
-        results.append([y.detach(), *gradients(y, own, dy)])
-    for one, other in zip(*results, strict=True):
-        assert torch.equal(one, other)
+    check_compiled(lambda x: soft_cap(2 * x, 3.0).sin(), [draw(6, 12)])
 
 
 @pytest.mark.parametrize(
@@ -224,13 +210,4 @@ print(max(float(((a.double() - b).norm() / b.norm()).detach()) for a, b in pairs
     ("dtype", "most"), [("torch.float32", 5e-7), ("torch.bfloat16", 3e-3)]
 )
 def test_outside_the_interpreter_a_cpu_takes_the_formulas(dtype, most):
-    outside = {k: v for k, v in os.environ.items() if k != "TRITON_INTERPRET"}
-    done = subprocess.run(
-        [sys.executable, "-c", OUTSIDE.format(dtype=dtype)],
-        cwd=ROOT,
-        env={**outside, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert float(done.stdout) < most
+    assert float(outside_interpreter(OUTSIDE.format(dtype=dtype))) < most

@@ -12,8 +12,11 @@ from snippets.triton_layer_norm.operator import (
 from snippets.triton_rms_norm import launch
 from tests.kernel_gate import (
     DTYPES,
+    INTERPRETED,
     SHAPES,
     assert_near,
+    assert_same_bits,
+    check_compiled,
     check_gradients,
     draw,
     far_rows,
@@ -23,10 +26,7 @@ from tests.kernel_gate import (
 )
 from tests.snippets.triton_layer_norm.wrong_kernels import WRONG
 
-# The interpreter computes in numpy, which speaks up where a GPU is silent.
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:(invalid value|divide by zero|overflow):RuntimeWarning"
-)
+pytestmark = INTERPRETED
 
 
 def biases(width, dtype=torch.float32):
@@ -110,13 +110,8 @@ def test_rejects(wrong, known_wrong):
 
 
 def test_the_same_bits_again():
-    inputs, dy = (draw(70, 130), gains(130), biases(130)), draw(70, 130, seed=2)
-    runs = []
-    for _ in range(2):
-        own = leaves(*inputs)
-        runs.append(gradients(layer_norm(*own), own, dy))
-    for one, other in zip(*runs, strict=True):
-        assert torch.equal(one, other)
+    inputs = draw(70, 130), gains(130), biases(130)
+    assert_same_bits(layer_norm, layer_norm, inputs)
 
 
 def test_no_rows():
@@ -140,14 +135,7 @@ def test_compiled_without_a_break():
     def model(x, gain, bias):
         return layer_norm(2 * x, gain, bias).sin()
 
-    inputs, dy = (draw(6, 12), gains(12), biases(12)), draw(6, 12, seed=2)
-    results = []
-    for run in (model, torch.compile(model, fullgraph=True, backend="aot_eager")):
-        own = leaves(*inputs)
-        y = run(*own)
-        results.append([y.detach(), *gradients(y, own, dy)])
-    for one, other in zip(*results, strict=True):
-        assert torch.equal(one, other)
+    check_compiled(model, [draw(6, 12), gains(12), biases(12)])
 
 
 @pytest.mark.parametrize(

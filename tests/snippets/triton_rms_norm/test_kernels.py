@@ -1,13 +1,8 @@
 """RMSNorm's kernels in Triton's interpreter: values, gradients, rows, errors."""
 
-import os
-import subprocess
-import sys
-
 import pytest
 import torch
 
-from scripts.site.source import ROOT
 from snippets.rms_norm import reference
 from snippets.triton_rms_norm import launch
 from snippets.triton_rms_norm.formula import formula
@@ -20,21 +15,22 @@ from snippets.triton_rms_norm.operator import (
 from snippets.triton_rms_norm.rows import row_layout
 from tests.kernel_gate import (
     DTYPES,
+    INTERPRETED,
     SHAPES,
     assert_near,
+    assert_same_bits,
+    check_compiled,
     check_gradients,
     draw,
     far_rows,
     gains,
     gradients,
     leaves,
+    outside_interpreter,
 )
 from tests.snippets.triton_rms_norm.wrong_kernels import WRONG
 
-# The interpreter computes in numpy, which speaks up where a GPU is silent.
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:(invalid value|divide by zero|overflow):RuntimeWarning"
-)
+pytestmark = INTERPRETED
 
 
 def check(norm, x, gain, eps=1e-6):
@@ -127,13 +123,7 @@ def test_rejects(wrong, known_wrong):
 
 
 def test_the_same_bits_again():
-    x, gain, dy = draw(70, 130), gains(130), draw(70, 130, seed=2)
-    runs = []
-    for _ in range(2):
-        own = leaves(x, gain)
-        runs.append(gradients(rms_norm(*own), own, dy))
-    for one, other in zip(*runs, strict=True):
-        assert torch.equal(one, other)
+    assert_same_bits(rms_norm, rms_norm, [draw(70, 130), gains(130)])
 
 
 @pytest.mark.parametrize("shape", [(0, 8), (3, 0, 8)])
@@ -159,14 +149,7 @@ def test_compiled_without_a_break():
     def model(x, gain):
         return rms_norm(2 * x, gain).sin()
 
-    x, gain, dy = draw(6, 12), gains(12), draw(6, 12, seed=2)
-    results = []
-    for run in (model, torch.compile(model, fullgraph=True, backend="aot_eager")):
-        own = leaves(x, gain)
-        y = run(*own)
-        results.append([y.detach(), *gradients(y, own, dy)])
-    for one, other in zip(*results, strict=True):
-        assert torch.equal(one, other)
+    check_compiled(model, [draw(6, 12), gains(12)])
 
 
 def test_exported_as_one_node():
@@ -264,14 +247,4 @@ print(max(float(((a.double() - b).norm() / b.norm()).detach()) for a, b in pairs
     ("dtype", "most"), [("torch.float32", 5e-7), ("torch.bfloat16", 3e-3)]
 )
 def test_outside_the_interpreter_a_cpu_takes_the_formulas(dtype, most):
-    outside = {k: v for k, v in os.environ.items() if k != "TRITON_INTERPRET"}
-    code = OUTSIDE.format(dtype=dtype)
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=ROOT,
-        env={**outside, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert float(done.stdout) < most
+    assert float(outside_interpreter(OUTSIDE.format(dtype=dtype))) < most
