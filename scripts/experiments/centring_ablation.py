@@ -351,6 +351,7 @@ def facts(record) -> dict[str, str]:
         "long_steps": str(LONGER * size["steps"]),
         "branches": str(2 * size["deep"]),
         "tokens": str(size["batch"] * size["context"]),
+        "held_out": f"{size['pieces'] * size['context']:,}",
         "least_rate": _rate(rates[0]),
         "most_rate": _rate(rates[-1]),
         "rates": str(len(rates)),
@@ -419,6 +420,14 @@ def facts(record) -> dict[str, str]:
                 if scale == wanted
             )
         )
+    most = [
+        median(_losses(record, setting, arm, rates[-1]))
+        for setting in whole
+        for arm, (_, scale) in ARMS.items()
+        if scale
+    ]
+    found["scaling_at_most_least"] = number(min(most))
+    found["scaling_at_most_greatest"] = number(max(most))
     shares = [
         mean(map(mean, _profile(record, setting, arm, "before", "share")))
         for setting in whole

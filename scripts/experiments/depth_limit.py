@@ -337,6 +337,7 @@ def facts(record) -> dict[str, str]:
         "batch": str(size["batch"]),
         "context": str(size["context"]),
         "steps": str(size["steps"]),
+        "held_out": str(size["held_out"]),
         "steps_longer": str(factor * size["steps"]),
         "tokens": f"{size['steps'] * size['batch'] * size['context']:,}",
         "vocabulary": str(VOCABULARY),

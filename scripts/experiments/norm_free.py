@@ -427,6 +427,9 @@ def facts(record) -> dict[str, str]:
         "runs_per_arm": str(len(SEEDS) * len(rates)),
         "lengths": ", ".join(map(str, lengths)),
         "bytes": str(most * setting["batch"] * setting["context"]),
+        "held_out": (
+            f"{EVALUATION[record.size] * setting['batch'] * setting['context']:,}"
+        ),
     }
     for name in ("d", "layers", "heads", "hidden", "context", "batch", "steps"):
         found[name] = str(setting[name])

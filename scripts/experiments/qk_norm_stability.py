@@ -403,6 +403,7 @@ def facts(record) -> dict[str, str]:
         "time": str(size["time"]),
         "batch": str(size["batch"]),
         "steps": str(size["steps"]),
+        "held_out": f"{size['texts'] * size['time']:,}",
         "rates": ", ".join(f"{rate:g}" for rate in RATES),
         "cap": f"{CAP:g}",
         "tau": f"{TAU:g}",

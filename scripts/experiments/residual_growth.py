@@ -386,7 +386,7 @@ def facts(record) -> dict[str, str]:
         "steps": str(size["steps"]),
         "bytes": str(size["batch"] * size["context"]),
         "context": str(size["context"]),
-        "held_out": str(size["held_out"] * size["context"]),
+        "held_out": f"{size['held_out'] * size['context']:,}",
         "rates": str(len(rates)),
         "rate_least": f"{rates[0]:g}",
         "rate_most": f"{rates[-1]:g}",

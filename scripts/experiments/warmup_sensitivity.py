@@ -344,7 +344,7 @@ def facts(record) -> dict[str, str]:
         "most": str(depths[-1]),
         "steps": str(size["steps"]),
         "tokens": str(size["batch"] * size["context"]),
-        "pieces": str(PIECES[record.size]),
+        "held_out": f"{PIECES[record.size] * size['context']:,}",
         "context": str(size["context"]),
         "rates": str(len(rates)),
         "rates_list": ", ".join(f"{rate:g}" for rate in rates),
