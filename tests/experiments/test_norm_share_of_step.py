@@ -23,16 +23,19 @@ def record(rows):
 
 def test_rows(rows):
     assert rows_problem(list(rows[0]), rows) is None
+    assert {(row["status"], row["why"]) for row in rows} == {("ok", None)}
     for step in norm_share_of_step.STEPS:
-        found = select(rows, step=step, mode="eager")
-        assert [row["norm"] for row in found] == list(norm_share_of_step.NORMS)
-        assert all(len(row["seconds"]) == 2 for row in found)
+        for made in norm_share_of_step.MADE:
+            found = select(rows, step=step, mode="eager", made=made)
+            kinds = ["none", "none_again", f"rms_{made}", f"layer_{made}"]
+            assert [row["norm"] for row in found] == kinds
+            assert all(len(row["seconds"]) == 2 for row in found)
 
 
 def test_models_differ_in_their_norms_alone():
     tokens = torch.arange(16).view(2, 8)
     results = {}
-    for kind in norm_share_of_step.NORMS:
+    for kind in norm_share_of_step.BARE + norm_share_of_step.NORMS:
         decoder = norm_share_of_step.model(kind, TINY)
         norms = [m for m in decoder.modules() if type(m).__name__ == "Norm"]
         assert len(norms) == 2 * TINY["blocks"] + 1
@@ -49,11 +52,51 @@ def test_models_differ_in_their_norms_alone():
     assert not torch.allclose(results["layer_ours"], results["rms_ours"], rtol=1e-2)
 
 
-def test_a_training_step_reaches_every_parameter():
-    for kind in ("none", "rms_ours", "layer_ours"):
-        training, decoding = norm_share_of_step.calls(kind, "eager", TINY)
-        training()
-        assert decoding().shape == (TINY["sequences"], 1, TINY["vocabulary"])
+@pytest.mark.parametrize("kind", ["none", "rms_ours", "layer_ours"])
+def test_a_training_step_reaches_every_parameter(monkeypatch, kind):
+    decoder, reached = norm_share_of_step.model(kind, TINY), []
+    monkeypatch.setattr(norm_share_of_step, "model", lambda *_: decoder)
+    for parameter in decoder.parameters():
+        parameter.register_post_accumulate_grad_hook(reached.append)
+    norm_share_of_step.call(kind, "training", "eager", TINY)()
+    gains = 2 * TINY["blocks"] + 1 if kind == "none" else 0  # nothing uses them
+    assert len(reached) == len(list(decoder.parameters())) - gains
+    assert all(parameter.grad is None for parameter in decoder.parameters())
+    decoding = norm_share_of_step.call(kind, "decoding", "eager", TINY)
+    assert decoding().shape == (TINY["sequences"], 1, TINY["vocabulary"])
+
+
+def test_every_kind_is_one_graph_of_fixed_shapes(monkeypatch):
+    asked, compiled = [], torch.compile
+
+    def compile_fast(function, **options):
+        asked.append(options)
+        return compiled(function, backend="aot_eager", **options)
+
+    monkeypatch.setattr(torch, "compile", compile_fast)
+    for which, made in (("training", "ours"), ("decoding", "unfused")):
+        rows = norm_share_of_step.step_times(which, "compiled", made, "tiny")
+        assert [row["why"] for row in rows] == [None] * 4
+    assert asked == [dict(fullgraph=True, dynamic=False)] * 8
+
+
+def test_a_kind_that_fails_is_a_row_with_the_reason(monkeypatch):
+    right = norm_share_of_step.model
+
+    def model(kind, setting):
+        if kind == "rms_ours":
+            raise RuntimeError("no registers left\nand more")
+        return right(kind, setting)
+
+    monkeypatch.setattr(norm_share_of_step, "model", model)
+    rows = norm_share_of_step.step_times("decoding", "eager", "ours", "tiny")
+    assert rows_problem(list(rows[0]), rows) is None
+    (failed,) = select(rows, status="failed")
+    assert failed["why"] == "RuntimeError: no registers left"
+    facts = norm_share_of_step.facts(gpu_record(norm_share_of_step, rows))
+    assert facts["decoding_eager_rms_ours"] == facts["training_eager_bare"] == "—"
+    assert facts["decoding_eager_layer_ours"].endswith(" %")
+    assert facts["failed"] == "1"
 
 
 def test_facts_and_words(record):
@@ -64,8 +107,9 @@ def test_facts_and_words(record):
 def made(record):
     """Unfused norms double the time of the bare model, ours add a quarter."""
     factor = {"rms_unfused": 2.0, "rms_ours": 1.25, "none_again": 1.01}
+    speed = {"unfused": 1e-3, "torch": 2e-3, "ours": 3e-3}  # a step, another clock
     rows = [
-        {**row, "seconds": [1e-3 * factor.get(row["norm"], 1.0)] * 5}
+        {**row, "seconds": [speed[row["made"]] * factor.get(row["norm"], 1.0)] * 5}
         for row in record.rows
     ]
     where = record.provenance
@@ -74,11 +118,25 @@ def made(record):
 
 def test_facts_say_what_the_rows_say(made):
     facts = norm_share_of_step.facts(made)
-    assert facts["training_eager_bare"] == "1000 µs"
+    assert facts["training_eager_bare"] == "2.00 ms"
     assert facts["training_eager_rms_unfused"] == "50.0 %"
     assert facts["decoding_eager_rms_ours"] == "20.0 %"
     assert facts["decoding_eager_layer_torch"] == "0.0 %"
     assert facts["floor"] == "1.0 %"
+    assert facts["training_compiled_rms_ours"] == "—"
+
+
+def test_no_share_across_steps_or_methods(made):
+    """A norm is divided by the bare model of its own step, timed as it was."""
+    rows = [
+        {**row, "method": "event_flush"} if row["norm"] == "layer_ours" else row
+        for row in made.rows
+        if (row["made"], row["norm"]) != ("torch", "none")
+    ]
+    facts = norm_share_of_step.facts(gpu_record(norm_share_of_step, rows))
+    assert facts["training_eager_rms_ours"] == "20.0 %"
+    assert facts["training_eager_layer_ours"] == "—"
+    assert facts["training_eager_rms_torch"] == "—"
 
 
 @pytest.mark.parametrize("lang", ["zh", "en"])
