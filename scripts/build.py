@@ -61,7 +61,12 @@ def _parser() -> argparse.ArgumentParser:
     command = verb("measure", measure)
     command.add_argument("names", nargs="*", help="experiments; all when none is named")
     command.add_argument("--size", help="tiny, small or full")
-    command.add_argument("--deadline", type=float, metavar="SECONDS")
+    command.add_argument(
+        "--deadline", type=float, metavar="SECONDS", help="shared among experiments"
+    )
+    command.add_argument(
+        "--journal", type=Path, metavar="DIR", help="where unfinished runs are kept"
+    )
     verb("accept", accept).add_argument("file", type=Path)
     verb("render", render_all).add_argument(
         "--all", action="store_true", help="also what is up to date"
@@ -89,7 +94,10 @@ def measure(options) -> int:
     from scripts.measure import provenance, runner
 
     size = options.size or ("full" if provenance.gpu() else "small")
-    outcome = runner.measure(options.names, size, deadline=options.deadline)
+    journal = options.journal or runner.CACHE
+    outcome = runner.measure(
+        options.names, size, deadline=options.deadline, cache=journal
+    )
     for path in outcome.written:
         print(f"wrote {path.relative_to(ROOT)}")
     return 1 if outcome.skipped else 0

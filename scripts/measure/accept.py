@@ -121,6 +121,12 @@ def accept(
                 raise _refuse(file, f"two records for {path.parent.name}/{path.name}")
             if path.exists():
                 filed = load(path)
+                if record.steps and not filed.steps:
+                    raise _refuse(
+                        file,
+                        f"{path.parent.name}/{path.name} is complete, this one has "
+                        f"{record.steps[0]} of {record.steps[1]} steps",
+                    )
                 if filed.provenance["date"] > record.provenance["date"]:
                     raise _refuse(
                         file,

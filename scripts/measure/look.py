@@ -63,6 +63,7 @@ FOOTER = {
         "seeds": "随机种子 {}",
         "seed": "单个随机种子 {}",
         "date": "{} 测量",
+        "partial": "没有测完：{1} 步里测了 {0} 步",
         "trial": "试运行，不是记录",
         "stale": "测量代码已改动：这份数据早于当前代码",
     },
@@ -77,6 +78,7 @@ FOOTER = {
         "seeds": "seeds {}",
         "seed": "single seed {}",
         "date": "measured {}",
+        "partial": "unfinished: {0} of {1} steps",
         "trial": "trial run, not a record",
         "stale": "The measured code has changed since: these data are older than it",
     },
@@ -441,6 +443,8 @@ def provenance_words(record: Record, lang: str) -> str:
         groups.append(words["date"].format(made["date"][:10]))
     if seeds := _seed_words(made.get("seeds", []), words):
         groups.append(seeds)
+    if record.steps:
+        groups.append(words["partial"].format(*record.steps))
     if record.size == "tiny":
         groups.append(words["trial"])
     return words["join"].join(group for group in groups if group) + words["end"]

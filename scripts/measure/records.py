@@ -86,6 +86,11 @@ class Record:
         return self.provenance["device"]["name"]
 
     @property
+    def steps(self) -> list[int] | None:
+        """[done, all] steps of a run that did not finish; None when it did."""
+        return self.provenance.get("steps")
+
+    @property
     def date(self) -> str:
         """The day of the measurement (UTC), 2026-11-21."""
         return self.provenance["date"][:10]
@@ -166,6 +171,11 @@ def _tree_problem(value: object, where: str) -> str | None:
     return f"{where} {problem}" if problem else None
 
 
+def _partial(steps: object) -> bool:
+    counts = isinstance(steps, list) and all(type(count) is int for count in steps)
+    return counts and len(steps) == 2 and 0 < steps[0] < steps[1]
+
+
 def _provenance_problem(provenance: object) -> str | None:
     if not isinstance(provenance, dict):
         return "provenance is not an object"
@@ -181,6 +191,8 @@ def _provenance_problem(provenance: object) -> str | None:
         return "provenance 'device' is neither kind 'cpu' nor 'gpu'"
     if not DATE.fullmatch(provenance["date"]):
         return "provenance 'date' is not like 2026-11-21T09:04:43Z"
+    if "steps" in provenance and not _partial(provenance["steps"]):
+        return "provenance 'steps' is not [done, all] of an unfinished run"
     if not provenance["digest"]:
         return "provenance 'digest' is empty"
     return _tree_problem(provenance, "provenance")

@@ -1,16 +1,20 @@
 """Run experiments: progress, a journal that survives an interruption, records.
 
-Each finished step is appended to .cache/measure/<machine>/, so a run that was
-stopped goes on where it was. The journal is bound to the digest of the
-measured code and to the versions of what is timed; one of other code is set
-aside, never mixed in. A finished run writes its record and drops the journal.
+Each finished step is appended to a journal in .cache/measure/<machine>/, so a run
+that was stopped goes on where it was, also on another machine of the same name when
+the folder is taken there. The journal is bound to the digest of the measured code
+and to the versions of what is timed; one of other code is set aside, never mixed in.
+A run that is stopped leaves a partial record beside its journal; a finished one
+writes its record and drops both.
 """
 
 import json
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
+from math import inf
 from pathlib import Path
 from types import ModuleType
 
@@ -25,6 +29,7 @@ from scripts.measure.records import (
     Step,
     experiments,
     load_experiment,
+    record_path,
     rows_problem,
     save,
 )
@@ -74,6 +79,7 @@ class Journal:
     def __init__(self, path: Path, header: dict):
         self.path, self.header = path, header
         self.done: dict[str, list[dict]] = {}
+        self.seconds: dict[str, float] = {}
         if not path.exists():
             return
         lines = path.read_text(encoding="utf-8").split("\n")
@@ -83,6 +89,11 @@ class Journal:
             if not parsed or parsed[0] != header:
                 raise ValueError("other code, or other versions")
             self.done = {_key(entry["cell"]): entry["rows"] for entry in parsed[1:]}
+            self.seconds = {
+                _key(entry["cell"]): float(entry["seconds"])
+                for entry in parsed[1:]
+                if "seconds" in entry
+            }
         except (ValueError, KeyError, TypeError) as error:
             aside = path.with_suffix(".old.jsonl")
             path.replace(aside)
@@ -92,16 +103,17 @@ class Journal:
             # Drop a torn last line, which a killed run leaves.
             path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
-    def append(self, cell: dict, rows: list[dict]) -> None:
-        """Keep a finished step."""
+    def append(self, cell: dict, rows: list[dict], seconds: float) -> None:
+        """Keep a finished step and how long it took."""
         text = ""
         if not self.path.exists():
             self.path.parent.mkdir(parents=True, exist_ok=True)
             text = json.dumps(self.header) + "\n"
-        text += json.dumps({"cell": cell, "rows": rows}, ensure_ascii=False) + "\n"
+        entry = {"cell": cell, "seconds": round(seconds, 3), "rows": rows}
+        text += json.dumps(entry, ensure_ascii=False) + "\n"
         with self.path.open("a", encoding="utf-8") as out:
             out.write(text)
-        self.done[_key(cell)] = rows
+        self.done[_key(cell)], self.seconds[_key(cell)] = rows, seconds
 
     def drop(self) -> None:
         """The record is written: the journal has served."""
@@ -153,44 +165,129 @@ def _shown(cell: dict) -> str:
     return ", ".join(f"{key} {value}" for key, value in cell.items())
 
 
-def _in_turn(
-    steps: list[Step],
-    todo: list[int],
-    time_left: Callable[[], bool],
-    clock: Callable[[], float],
-) -> Iterator[tuple[int, list[dict], float]]:
+class _Run:
+    """An experiment under way: its steps, its journal and when it has to end."""
+
+    def __init__(
+        self,
+        name: str,
+        module: ModuleType,
+        size: str,
+        cache: Path,
+        folder: Path,
+        end: float,
+        clock: Callable[[], float],
+    ) -> None:
+        self.name, self.module, self.size = name, module, size
+        self.cache, self.folder, self.end, self.clock = cache, folder, end, clock
+        self.steps = _steps(name, module, size)
+        self.keys = [_key(step.cell) for step in self.steps]
+        machine = provenance.machine_name(getattr(module, "DEVICE", None))
+        header = {
+            "experiment": name,
+            "size": size,
+            "digest": digest.code_digest(name, folder=folder),
+            "versions": provenance.versions(digest.packages(name, folder=folder)),
+        }
+        self.journal = Journal(cache / machine / f"{name}.{size}.jsonl", header)
+
+    def todo(self) -> list[int]:
+        """Numbers of the steps that are not done."""
+        return [n for n, key in enumerate(self.keys) if key not in self.journal.done]
+
+    @property
+    def done(self) -> int:
+        return len(self.steps) - len(self.todo())
+
+    def expected(self, todo: Sequence[int]) -> float:
+        """Seconds of these steps by the pace of those done; 0 when none is."""
+        known = [
+            (self.journal.seconds[key], step.cost)
+            for key, step in zip(self.keys, self.steps, strict=True)
+            if key in self.journal.seconds
+        ]
+        if not known:
+            return 0.0
+        seconds, cost = map(sum, zip(*known, strict=True))
+        return seconds / cost * sum(self.steps[index].cost for index in todo)
+
+    def fits(self, index: int) -> bool:
+        """Whether the step can be begun: it should end in the time left."""
+        left = self.end - self.clock()
+        return left > 0 and self.expected([index]) <= left
+
+    def record(self) -> Record:
+        """The steps done, in the order of the steps."""
+        done = [key for key in self.keys if key in self.journal.done]
+        rows = [row for key in done for row in self.journal.done[key]]
+        made = _record(self.name, self.module, self.size, rows, self.folder)
+        if len(done) < len(self.steps):
+            made.provenance["steps"] = [len(done), len(self.steps)]
+        return made
+
+
+def _in_turn(run: _Run) -> Iterator[tuple[int, list[dict], float]]:
     """(index, rows, seconds) of each step, one after the other in this process."""
-    for index in todo:
-        if not time_left():
-            return
-        begun = clock()
-        rows = steps[index].run()
-        yield index, rows, clock() - begun
+    for index in run.todo():
+        if run.fits(index):
+            begun = run.clock()
+            rows = run.steps[index].run()
+            yield index, rows, run.clock() - begun
 
 
-def _work(
-    name: str,
-    steps: list[Step],
-    todo: list[int],
-    work: Iterator[tuple[int, list[dict], float]],
-    journal: Journal,
-    processes: int,
-) -> None:
+def _work(run: _Run) -> None:
     """Journal each step as it ends; say how far the run is and what is left."""
-    known = next(iter(journal.done.values()), [])
-    spent = cost = 0.0
-    left = sum(steps[index].cost for index in todo)
-    for index, rows, seconds in work:
-        step = steps[index]
-        _checked(name, step, known, rows)
-        journal.append(step.cell, rows)
-        known = known or rows
-        spent, cost, left = spent + seconds, cost + step.cost, left - step.cost
-        text = f"{name} {len(journal.done)}/{len(steps)} ({_shown(step.cell)}) "
-        text += duration(seconds)
-        if len(journal.done) < len(steps):
-            text += f", about {duration(left * spent / cost / processes)} left"
-        _say(text)
+    known = next(iter(run.journal.done.values()), [])
+    if processes := provenance.processes(run.module):
+        work = workers.share(
+            run.name, run.size, run.folder, run.steps, run.todo(), processes, run.fits
+        )
+    else:
+        work = _in_turn(run)
+    with closing(work):
+        for index, rows, seconds in work:
+            step = run.steps[index]
+            _checked(run.name, step, known, rows)
+            run.journal.append(step.cell, rows, seconds)
+            known = known or rows
+            text = f"{run.name} {run.done}/{len(run.steps)} ({_shown(step.cell)}) "
+            text += duration(seconds)
+            if todo := run.todo():
+                left = run.expected(todo) / (processes or 1)
+                text += f", about {duration(left)} left"
+            _say(text)
+
+
+def _keep(run: _Run, why: str) -> None:
+    """Leave what is done as a partial record beside the journal, and say so."""
+    text = f"{run.name}: {why}, {run.done} of {len(run.steps)} steps are kept"
+    if run.done and run.size != "tiny":
+        path = save(run.record(), run.cache)
+        text += f"; partial record: {_place(path)}"
+    _say(text)
+
+
+def _place(path: Path) -> Path:
+    return path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
+
+
+def _missing(names: list[str], size: str, cache: Path) -> None:
+    journal = "" if cache == CACHE else f" --journal {cache}"
+    command = f"{COMMAND} {' '.join(names)} --size {size}{journal}"
+    _say(f"not finished: {', '.join(names)}; go on with: {command}")
+
+
+def _skipped(modules: dict[str, ModuleType], size: str) -> list[str]:
+    """What needs a GPU where there is none."""
+    if provenance.gpu() is not None:
+        return []
+    gpu = [n for n in modules if getattr(modules[n], "DEVICE", None) == "gpu"]
+    skipped = list(modules) if size == "full" else gpu
+    if skipped:
+        cpu = [name for name in skipped if name not in gpu]
+        how = f"; on this CPU: {COMMAND} {' '.join(cpu)} --size small" if cpu else ""
+        _say(f"no GPU here, skipped: {', '.join(skipped)}{how}")
+    return skipped
 
 
 def measure(
@@ -205,83 +302,49 @@ def measure(
 ) -> Outcome:
     """Run experiments (all without names) and write their records.
 
-    ``deadline`` stops after the step during which so many seconds have
-    passed. A size `tiny` run is never recorded. Bad names or sizes raise
-    RecordError before anything runs.
+    ``deadline`` is in seconds from now. Each experiment may take what is left
+    of it over how many are left, and begins no step that would end later, by
+    the pace of the steps done. A size `tiny` run is never recorded. Bad names
+    or sizes raise RecordError before anything runs.
     """
     if size not in SIZES:
         raise RecordError(f"unknown size {size!r}; known: {', '.join(SIZES)}")
     names = list(dict.fromkeys(names)) or experiments(folder)
     modules = {name: load_experiment(name, folder) for name in names}
-    outcome = Outcome()
-    has_gpu = provenance.gpu() is not None
-
-    skipped = [
-        name
-        for name, module in modules.items()
-        if not has_gpu
-        and (size == "full" or (getattr(module, "DEVICE", None) == "gpu"))
-    ]
-    if skipped:
-        cpu = [n for n in skipped if getattr(modules[n], "DEVICE", None) != "gpu"]
-        how = f"; on this CPU: {COMMAND} {' '.join(cpu)} --size small" if cpu else ""
-        _say(f"no GPU here, skipped: {', '.join(skipped)}{how}")
-        outcome.skipped = skipped
-
-    start = clock()
-
-    def time_left() -> bool:
-        return deadline is None or clock() - start < deadline
-
-    for name in names:
-        if name in skipped:
-            continue
-        module = modules[name]
-        steps = _steps(name, module, size)
-        machine = provenance.machine_name(getattr(module, "DEVICE", None))
-        header = {
-            "experiment": name,
-            "size": size,
-            "digest": digest.code_digest(name, folder=folder),
-            "versions": provenance.versions(digest.packages(name, folder=folder)),
-        }
-        journal = Journal(cache / machine / f"{name}.{size}.jsonl", header)
-        todo = [
-            n for n, step in enumerate(steps) if _key(step.cell) not in journal.done
-        ]
-        if kept := len(steps) - len(todo):
-            _say(f"{name}: going on, {kept} of {len(steps)} steps were done")
-        if processes := provenance.processes(module):
-            work = workers.share(name, size, folder, steps, todo, processes, time_left)
-        else:
-            work = _in_turn(steps, todo, time_left, clock)
+    outcome = Outcome(skipped=_skipped(modules, size))
+    names = [name for name in names if name not in outcome.skipped]
+    end = inf if deadline is None else clock() + deadline
+    for place, name in enumerate(names):
+        now = clock()
+        share = (end - now) / (len(names) - place)
+        run = _Run(name, modules[name], size, cache, folder, now + share, clock)
+        if run.done:
+            _say(f"{name}: going on, {run.done} of {len(run.steps)} steps were done")
         try:
-            _work(name, steps, todo, work, journal, processes or 1)
+            _work(run)
         except KeyboardInterrupt:
-            done = len(journal.done)
-            _say(
-                f"\n{name}: stopped, {done} of {len(steps)} steps are kept; "
-                f"go on with: {COMMAND} {name} --size {size}"
-            )
+            _keep(run, "stopped")
+            _missing([*outcome.unfinished, *names[place:]], size, cache)
             raise Interrupted from None
-        finally:
-            work.close()
-        if len(journal.done) < len(steps):
-            done = len(journal.done)
-            _say(
-                f"{name}: time is up, {done} of {len(steps)} steps are kept; "
-                f"go on with: {COMMAND} {name} --size {size}"
-            )
+        if run.todo():
+            _keep(run, "time is up")
             outcome.unfinished.append(name)
-            continue
-        rows = [row for step in steps for row in journal.done[_key(step.cell)]]
-        record = _record(name, module, size, rows, folder)
-        outcome.records.append(record)
-        if size == "tiny":
-            _say(f"{name}: ran; size 'tiny' is never recorded")
         else:
-            path = save(record, root)
-            outcome.written.append(path)
-            _say(f"{name}: wrote {machine}/{path.name}")
-        journal.drop()
+            _finish(run, root, outcome)
+    if outcome.unfinished:
+        _missing(outcome.unfinished, size, cache)
     return outcome
+
+
+def _finish(run: _Run, root: Path, outcome: Outcome) -> None:
+    """Write the record; the journal has served."""
+    record = run.record()
+    outcome.records.append(record)
+    if run.size == "tiny":
+        _say(f"{run.name}: ran; size 'tiny' is never recorded")
+    else:
+        path = save(record, root)
+        outcome.written.append(path)
+        _say(f"{run.name}: wrote {record.machine}/{path.name}")
+    run.journal.drop()
+    record_path(run.name, record.machine, run.cache).unlink(missing_ok=True)

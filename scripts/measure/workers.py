@@ -66,12 +66,12 @@ def share(
     steps: Sequence[Step],
     todo: Sequence[int],
     processes: int,
-    time_left: Callable[[], bool],
+    fits: Callable[[int], bool],
 ) -> Iterator[tuple[int, list[dict], float]]:
     """(index, rows, seconds) of the steps to do, as they end.
 
-    Timed steps come last, one at a time. No further step is begun once
-    ``time_left`` says no. Raises RecordError when a step fails.
+    Timed steps come last, one at a time. A step for which ``fits`` says no is
+    left out. Raises RecordError when a step fails.
     """
     together = [index for index in todo if not steps[index].timed]
     alone = [index for index in todo if steps[index].timed]
@@ -80,19 +80,19 @@ def share(
     for indices, count in ((together, processes), (alone, 1)):
         workers = [Worker(name, size, folder) for _ in indices[:count]]
         try:
-            yield from _spread(indices, workers, time_left)
+            yield from _spread(indices, workers, fits)
         finally:
             for worker in workers:
                 worker.stop()
 
 
 def _spread(
-    indices: Sequence[int], workers: Sequence[Worker], time_left: Callable[[], bool]
+    indices: Sequence[int], workers: Sequence[Worker], fits: Callable[[int], bool]
 ) -> Iterator[tuple[int, list[dict], float]]:
     waiting, done = iter(indices), queue.Queue()
 
     def begin(worker: Worker) -> bool:
-        index = next(waiting, None) if time_left() else None
+        index = next(filter(fits, waiting), None)
         if index is not None:
             threading.Thread(target=run, args=(worker, index), daemon=True).start()
         return index is not None

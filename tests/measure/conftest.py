@@ -73,4 +73,5 @@ def forget_experiments():
     import sys
 
     yield
-    sys.modules.pop("scripts.experiments.squares", None)
+    for name in ("squares", "cubes"):
+        sys.modules.pop(f"scripts.experiments.{name}", None)

@@ -147,6 +147,16 @@ def test_an_older_record_does_not_replace_a_newer_one(tmp_path, places, record, 
     assert records.load(path).date == "2026-11-22"
 
 
+def test_a_partial_record_does_not_replace_a_complete_one(tmp_path, places, record):
+    made = {**record.provenance, "steps": [2, 3]}
+    partial = replace(record, provenance=made)
+    bundle = _zip(tmp_path / "b.zip", [("squares.json", records.dumps(partial))])
+    assert accept.accept(bundle, **places)
+    records.save(record, places["root"])
+    says = r"test-cpu/squares\.json is complete, this one has 2 of 3 steps"
+    _refused(bundle, places, says)
+
+
 def test_files_that_are_no_bundle(tmp_path, places, monkeypatch, text):
     _refused(tmp_path / "none.zip", places, r"none\.zip: no such file")
     for name in ("b.zip", "b.tar.gz"):

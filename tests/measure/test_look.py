@@ -128,6 +128,16 @@ def test_the_footer_of_a_gpu_names_driver_and_clock(record):
     assert words.endswith("measured 2026-11-21; single seed 7.")
 
 
+@pytest.mark.parametrize(
+    ("lang", "says"),
+    [("en", "; unfinished: 12 of 84 steps"), ("zh", "；没有测完：84 步里测了 12 步")],
+)
+def test_the_footer_says_how_far_an_unfinished_run_came(record, lang, says):
+    assert says not in look.provenance_words(record, lang)
+    made = {**record.provenance, "steps": [12, 84]}
+    assert says in look.provenance_words(replace(record, provenance=made), lang)
+
+
 def test_footer_words_have_equal_keys():
     assert look.FOOTER["zh"].keys() == look.FOOTER["en"].keys()
 

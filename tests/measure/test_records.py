@@ -98,6 +98,7 @@ DAMAGE = [
     _damage("empty digest", "0123456789abcdef", "", "'digest' is empty"),
     _damage("no date", "2026-11-21T09:04:43Z", "yesterday", "'date' is not like"),
     _damage("seeds", "[0, 1]", '"0, 1"', "'seeds' is not a list"),
+    _damage("steps", '"seeds"', '"steps": [3, 3], "seeds"', "'steps' is not .done"),
     _damage("kind", '"kind": "cpu"', '"kind": "tpu"', "neither kind 'cpu' nor 'gpu'"),
     _damage("no device name", '"name": "Test CPU"', '"name": ""', "has no name"),
     _damage("twice", '"size": "small"', '"size": "small",\n  "size": "full"', "twice"),

@@ -1,10 +1,11 @@
 """Runs: resumed where they stopped, never mixed, recorded once finished."""
 
 import json
+import shutil
 
 import pytest
 
-from scripts.measure import provenance, records, runner
+from scripts.measure import accept, provenance, records, runner
 from scripts.measure.records import RecordError
 
 
@@ -154,6 +155,136 @@ def test_the_deadline_stops_after_a_step(places, capsys):
     assert len(outcome.written) == 1
 
 
+class Clock:
+    """Time that passes only where a step lets it: by x -> seconds."""
+
+    def __init__(self, monkeypatch, folder, seconds, *names):
+        self.now, self.ran = 0.0, []
+        for name in names:
+            module = records.load_experiment(name, folder)
+            monkeypatch.setattr(module, "square", self._step(name, seconds))
+
+    def _step(self, name, seconds):
+        def square(x):
+            self.now += seconds(x)
+            self.ran.append((name, x))
+            return x * x
+
+        return square
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def cubes(folder):
+    """A second experiment, the same code under another name."""
+    shutil.copy(folder / "squares.py", folder / "cubes.py")
+
+
+@pytest.mark.parametrize(
+    ("deadline", "ran"),
+    [
+        (40, {"squares": 2, "cubes": 2}),
+        (20, {"squares": 1, "cubes": 1}),
+        (60, {"squares": 3, "cubes": 3}),
+        (0, {"squares": 0, "cubes": 0}),
+    ],
+)
+def test_the_deadline_is_shared(places, cubes, monkeypatch, capsys, deadline, ran):
+    names = list(ran)
+    clock = Clock(monkeypatch, places["folder"], lambda x: 10, *names)
+    outcome = runner.measure(names, "small", deadline=deadline, clock=clock, **places)
+    assert {name: [n for n, _ in clock.ran].count(name) for name in names} == ran
+    assert outcome.unfinished == [name for name in names if ran[name] < 3]
+    said = capsys.readouterr().err
+    again = f"go on with: {runner.COMMAND} squares cubes --size small --journal"
+    assert (again in said) == bool(outcome.unfinished)
+
+
+def test_what_one_leaves_of_its_share_is_the_next_one_s(places, cubes, monkeypatch):
+    names = ["squares", "cubes"]
+    clock = Clock(monkeypatch, places["folder"], lambda x: 1, names[0])
+    slow = records.load_experiment("cubes", places["folder"])
+    monkeypatch.setattr(slow, "square", clock._step("cubes", lambda x: 10))
+    outcome = runner.measure(names, "small", deadline=33, clock=clock, **places)
+    assert outcome.unfinished == []  # half of 33 seconds is not enough for 3 x 10
+
+
+def test_no_step_is_begun_that_would_end_too_late(places, monkeypatch):
+    clock = Clock(monkeypatch, places["folder"], lambda x: 10, "squares")
+    runner.measure(["squares"], "small", deadline=29, clock=clock, **places)
+    assert clock.now == 20
+    runner.measure(["squares"], "small", deadline=9, clock=clock, **places)
+    assert clock.now == 20  # the pace is in the journal
+    runner.measure(["squares"], "small", deadline=11, clock=clock, **places)
+    assert clock.ran == [("squares", x) for x in (0, 1, 2)]
+
+
+def test_a_cheap_step_is_begun_where_a_dear_one_is_not(places, monkeypatch):
+    cost = "cost=(1, 5, 0.5)[x]"
+    _edit(places["folder"], "/ 2}])", f"/ 2}}], {cost})")
+    clock = Clock(monkeypatch, places["folder"], lambda x: 10, "squares")
+    runner.measure(["squares"], "small", deadline=40, clock=clock, **places)
+    assert clock.ran == [("squares", 0), ("squares", 2)]
+
+
+def test_a_journal_goes_on_in_another_folder(places, monkeypatch, tmp_path, capsys):
+    clock = Clock(monkeypatch, places["folder"], lambda x: 10, "squares")
+    runner.measure(["squares"], "small", deadline=15, clock=clock, **places)
+    shutil.move(places["cache"], tmp_path / "elsewhere")
+    places["cache"] = tmp_path / "elsewhere"
+    outcome = runner.measure(["squares"], "small", clock=clock, **places)
+    assert clock.ran == [("squares", x) for x in (0, 1, 2)]
+    assert [len(record.rows) for record in outcome.records] == [3]
+    assert "going on, 1 of 3" in capsys.readouterr().err
+
+
+def test_a_journal_without_seconds_goes_on(places, monkeypatch):
+    _interrupted(places, monkeypatch, at=2)
+    lines = _journal(places).read_text(encoding="utf-8").splitlines()
+    entries = [json.loads(line) for line in lines]
+    assert all(entry.pop("seconds") >= 0 for entry in entries[1:])
+    text = "".join(json.dumps(entry) + "\n" for entry in entries)
+    _journal(places).write_text(text, encoding="utf-8")
+    clock = Clock(monkeypatch, places["folder"], lambda x: 10, "squares")
+    runner.measure(["squares"], "small", deadline=1, clock=clock, **places)
+    assert clock.ran == [("squares", 2)]
+
+
+def _partial(places):
+    return places["cache"] / "test-cpu" / "squares.json"
+
+
+def test_an_unfinished_run_leaves_a_partial_record(places, monkeypatch, capsys):
+    clock = Clock(monkeypatch, places["folder"], lambda x: 10, "squares")
+    runner.measure(["squares"], "small", deadline=20, clock=clock, **places)
+    assert not places["root"].exists()
+    found = records.load(_partial(places))
+    assert found.steps == [2, 3]
+    assert [row["x"] for row in found.rows] == [0, 1]
+    said = capsys.readouterr().err
+    assert f"2 of 3 steps are kept; partial record: {_partial(places)}" in said
+    filing = dict(root=places["root"], folder=places["folder"])
+    assert accept.accept(_partial(places), **filing)
+    whole = runner.measure(["squares"], "small", clock=clock, **places).written[0]
+    assert records.load(whole).steps is None
+    assert not _partial(places).exists()
+
+
+def test_an_interrupted_run_leaves_a_partial_record(places, monkeypatch):
+    _interrupted(places, monkeypatch, at=1)
+    assert records.load(_partial(places)).steps == [1, 3]
+
+
+def test_without_a_step_or_at_size_tiny_there_is_no_partial_record(places, monkeypatch):
+    runner.measure(["squares"], "small", deadline=0, **places)
+    clock = Clock(monkeypatch, places["folder"], lambda x: 10, "squares")
+    runner.measure(["squares"], "tiny", deadline=15, clock=clock, **places)
+    assert len(clock.ran) == 1
+    assert not _partial(places).exists()
+
+
 def test_full_without_a_gpu_says_what_was_skipped(places, capsys):
     outcome = runner.measure(["squares"], "full", **places)
     assert outcome.skipped == ["squares"]
@@ -225,3 +356,20 @@ def test_a_failing_step_keeps_the_ones_before(places):
 )
 def test_durations_for_people(seconds, words):
     assert runner.duration(seconds) == words
+
+
+def test_the_command_hands_on_deadline_and_journal(monkeypatch, tmp_path):
+    from scripts import build
+
+    asked = []
+
+    def measure(*arguments, **options):
+        asked.append((arguments, options))
+        return runner.Outcome()
+
+    monkeypatch.setattr(runner, "measure", measure)
+    command = ["measure", "squares", "--size", "small", "--deadline", "9"]
+    assert build.main([*command, "--journal", str(tmp_path)]) == 0
+    assert build.main(command) == 0
+    places = [{"deadline": 9.0, "cache": place} for place in (tmp_path, runner.CACHE)]
+    assert asked == [((["squares"], "small"), each) for each in places]
