@@ -1,0 +1,341 @@
+"""What this site's kernels need of an SM, as the compiler makes them for an H200.
+
+Every kernel is compiled at the launches that its operator chooses, by Triton's own
+compiler and assembler for compute capability 9.0, which needs no GPU. A row is one
+kernel of one call: the operator's launch in columns `kernel` to `stages`, then
+registers and stack bytes a thread (what does not fit into registers lies on the
+stack, in memory), shared memory in bytes, instructions of each kind in the whole
+program, loops counted once, and how many programs an SM can hold by registers, by
+warps and by shared memory. `loose` names arguments whose multiples of 16 the
+compiler does not know. The first kernel of a call is its `main` one.
+"""
+
+from functools import partial
+
+from scripts.measure.records import Step
+
+DEVICE = "cpu"
+SEEDS = ()
+METHOD = (
+    "compiled for compute capability 9.0 by Triton's compiler and assembler at the "
+    "launches that the operators choose on a device of 132 SMs; registers and stack "
+    "as the assembler reports them, instructions counted in the disassembled binary; "
+    "nothing ran"
+)
+WIDTHS = (128, 1024, 2048, 4096, 5000, 8192, 16384, 32768, 65536, 131072)
+ROWS = {128: 262_144}  # queries of 8192 tokens; 16384 rows of the other widths
+TOKENS, HEADS, KEYS = (4, 4096), 32, 8  # grouped queries, as on the page
+DTYPES = ("bfloat16", "float32")
+NORMS = ("rms_norm", "layer_norm", "add_rms_norm")
+MIXES = ("1r1w", "2r1w", "2r2w", "3r1w")
+DRAWN = [(norm, dtype) for dtype in DTYPES for norm in NORMS[:2]]
+TICKS = (128, 1024, 8192, 65536)
+SHOWN = (  # columns that are facts
+    *("kernel", "grid", "warps", "registers", "stack", "programs"),
+    *("loads_16", "loads_narrow", "async_copies", "barriers"),
+)
+ANY = 4096  # the width of what does not depend on it
+FAMILIES = {  # name, in front of _forward and _backward: widths
+    **dict.fromkeys(NORMS, WIDTHS),
+    "qk_norm_rope": (128,),
+    "soft_cap": (ANY,),
+    "stream": (ANY,),
+}
+EPS = 1e-6
+
+
+# Calls, in the process that compiles ------------------------------------------
+
+
+def _operator(operator):
+    """What an operator runs on a GPU, without its rules for tensors of no memory."""
+    return operator._init_fn
+
+
+def _norm(operation: str, width: int, dtype) -> None:
+    import torch
+
+    from snippets.fused_residual import operator as added
+    from snippets.triton_layer_norm import operator as layer
+    from snippets.triton_rms_norm import operator as rms
+
+    rows = ROWS.get(width, 16_384)
+    x, dy, other = (torch.empty(rows, width, dtype=dtype, device="cuda") for _ in "xdo")
+    gain, bias = (torch.empty(width, dtype=dtype, device="cuda") for _ in "gb")
+    mean, rstd = (torch.empty(rows, device="cuda") for _ in "mr")
+    operator, *arguments = {
+        "rms_norm_forward": (rms.rms_norm_op, x, gain, EPS),
+        "rms_norm_backward": (rms.rms_norm_backward_op, dy, x, gain, rstd),
+        "layer_norm_forward": (layer.layer_norm_op, x, gain, bias, EPS),
+        "layer_norm_backward": (layer.layer_norm_backward_op, dy, x, gain, mean, rstd),
+        "add_rms_norm_forward": (added.add_rms_norm_op, x, other, gain, EPS),
+        "add_rms_norm_backward": (
+            added.add_rms_norm_backward_op, dy, other, x, gain, rstd,
+        ),
+    }[operation]  # fmt: skip
+    _operator(operator)(*arguments)
+
+
+def _heads(operation: str, width: int, dtype) -> None:
+    import torch
+
+    from snippets.qk_norm_rope import operator
+
+    packed = torch.empty(*TOKENS, HEADS + 2 * KEYS, width, dtype=dtype, device="cuda")
+    queries = packed.narrow(2, 0, HEADS)
+    gain = torch.empty(width, dtype=dtype, device="cuda")
+    tables = (torch.empty(TOKENS[1], width // 2, device="cuda") for _ in "cs")
+    if operation.endswith("forward"):
+        _operator(operator.qk_norm_rope_op)(queries, gain, *tables, EPS)
+        return
+    rstd = torch.empty(queries.shape[:-1].numel(), device="cuda")
+    dy = torch.empty(queries.shape, dtype=dtype, device="cuda")
+    _operator(operator.qk_norm_rope_backward_op)(dy, queries, gain, *tables, rstd)
+
+
+def _cap(operation: str, width: int, dtype) -> None:
+    import torch
+
+    from snippets.memory_bound.soft_cap import soft_cap, soft_cap_backward
+
+    x = torch.empty(16_384, width, dtype=dtype, device="cuda")
+    if operation.endswith("forward"):
+        _operator(soft_cap)(x, 30.0)
+    else:
+        _operator(soft_cap_backward)(x, x, 30.0)
+
+
+def _stream(operation: str, width: int, dtype) -> None:
+    import torch
+
+    from snippets.memory_bound.streams import BLOCK, add_streams
+
+    reads, writes = int(operation[-4]), int(operation[-2])
+    x = torch.empty(16_384 * width, dtype=dtype, device="cuda")
+    add_streams[(len(x) // BLOCK,)](
+        *[x] * 5, len(x), READS=reads, WRITES=writes, BLOCK=BLOCK
+    )
+
+
+def call(operation: str, width: int, dtype: str) -> None:
+    """One operation at one shape, on tensors of no memory."""
+    import torch
+
+    kinds = {"qk_norm_rope": _heads, "soft_cap": _cap, "stream": _stream}
+    made = next((kinds[kind] for kind in kinds if operation.startswith(kind)), _norm)
+    made(operation, width, getattr(torch, dtype))
+
+
+def operations(family: str) -> list[str]:
+    """What is compiled together: both directions, or every mix of streams."""
+    ways = MIXES if family == "stream" else ("forward", "backward")
+    return [f"{family}_{way}" for way in ways]
+
+
+def run(family: str, widths, dtype: str) -> list[dict]:
+    """A family at every width: a row a kernel."""
+    from scripts.measure.kernels import compiled
+
+    calls = [(o, width, dtype) for o in operations(family) for width in widths]
+    found = compiled.launches(call, calls)
+    return [
+        {
+            "operation": operation,
+            "width": width,
+            "dtype": dtype,
+            "main": i == 0,
+            **kernel,
+        }
+        for (operation, width, _), kernels in zip(calls, found, strict=True)
+        for i, kernel in enumerate(kernels)
+    ]
+
+
+def measure(size: str) -> list[Step]:
+    """One step is one family of operations in one dtype: one compiling process."""
+    from scripts.measure.kernels import compiled
+
+    compiled.tool()  # or one line that says what is missing
+    tiny = size == "tiny"
+    families = {"rms_norm": (128,)} if tiny else FAMILIES
+    return [
+        Step(
+            {"family": family, "dtype": dtype},
+            partial(run, family, widths, dtype),
+            cost=3 + len(widths) * len(operations(family)),
+        )
+        for family, widths in families.items()
+        for dtype in DTYPES[: 1 if tiny else None]
+    ]
+
+
+# What the page says -------------------------------------------------------
+
+
+def _name(row: dict, what: str) -> str:
+    """The prefix of a row's facts: bfloat16 goes without saying."""
+    dtype = "" if row["dtype"] == "bfloat16" else "fp32_"
+    return f"{what}_{dtype}{row['width']}"
+
+
+def _per_element(row: dict) -> float:
+    """Instructions an element, of code without loops: one pass over what it holds."""
+    pairs = (each.split("=") for each in row["constants"].split())
+    held = {name: int(value) for name, value in pairs if value.isdigit()}
+    elements = held.get("BLOCK") or held["ROWS"] * held["COLUMNS"]
+    return row["instructions"] * 32 * row["warps"] / elements
+
+
+def _whole(row: dict) -> bool:
+    """Whether the program holds what it reads, and reads it once."""
+    return not row["kernel"].endswith("_wide")
+
+
+def facts(record) -> dict[str, str]:
+    from scripts.measure.kernels.compiled import SMS
+
+    rows = record.rows
+    most = max(rows, key=lambda row: row["stack"])
+    found = {
+        "sms": str(SMS),
+        "launches": str(len(rows)),
+        "kernels": str(len({row["kernel"] for row in rows})),
+        "spilled": str(sum(row["stack"] > 0 for row in rows)),
+        "too_large": str(sum(row["programs"] == 0 for row in rows)),
+        "most_stack": str(most["stack"]),
+        "most_stack_kernel": most["kernel"],
+        "most_stack_width": str(most["width"]),
+    }
+    for row in rows:
+        of = "" if row["main"] else f"_{row['kernel']}"
+        start = _name(row, row["operation"] + of)
+        found |= {f"{start}_{name}": str(row[name]) for name in SHOWN}
+        found[f"{start}_shared"] = f"{row['shared'] / 1024:.3g}"
+        found[f"{start}_sm_warps"] = str(row["programs"] * row["warps"])
+        if row["main"] and _whole(row) and "backward" not in row["operation"]:
+            found[f"{start}_per_element"] = f"{_per_element(row):.0f}"
+    for operation in (name for family in FAMILIES for name in operations(family)):
+        mains = record.select(operation=operation, dtype="bfloat16", main=True)
+        whole = [row["width"] for row in mains if _whole(row)]
+        spills = [row["width"] for row in mains if row["stack"]]
+        stacks = [row["stack"] for row in mains]
+        found[f"{operation}_whole"] = str(max(whole, default="–"))
+        found[f"{operation}_first_spill"] = str(min(spills, default="–"))
+        found[f"{operation}_most_stack"] = str(max(stacks, default="–"))
+    return found
+
+
+WORDS = {
+    "zh": {
+        "title": "编译器给每个线程分配了什么",
+        "forward": "前向",
+        "backward": "反向",
+        "rms_norm_bfloat16": "RMSNorm，bfloat16",
+        "rms_norm_float32": "RMSNorm，float32",
+        "layer_norm_bfloat16": "LayerNorm，bfloat16",
+        "layer_norm_float32": "LayerNorm，float32",
+        "limit": "线程数允许的上限",
+        "registers": "寄存器/线程",
+        "stack": "溢出的字节/线程",
+        "width": "特征数（对数刻度）",
+        "band": (
+            "为计算能力 9.0 编译，没有运行。空心：一行分块读，不再整行留在程序里。"
+            "只画每次调用里算 y 或 x 的梯度的 kernel。"
+        ),
+        "caption": (
+            "本站的 RMSNorm 与 LayerNorm kernel，按算子实际选择的启动参数编译："
+            "每个线程的寄存器，以及溢出到本地内存的字节。"
+        ),
+        "alt": (
+            "四格折线图，横轴是特征数，对数刻度；左列前向，右列反向，上排是每个线程的"
+            "寄存器，下排是溢出的字节。bfloat16 时溢出最多的：前向 RMSNorm "
+            "{rms_norm_forward_most_stack} 字节，LayerNorm "
+            "{layer_norm_forward_most_stack} 字节；反向 RMSNorm "
+            "{rms_norm_backward_most_stack} 字节，LayerNorm "
+            "{layer_norm_backward_most_stack} 字节。"
+        ),
+    },
+    "en": {
+        "title": "What the compiler gives each thread",
+        "forward": "forward",
+        "backward": "backward",
+        "rms_norm_bfloat16": "RMSNorm, bfloat16",
+        "rms_norm_float32": "RMSNorm, float32",
+        "layer_norm_bfloat16": "LayerNorm, bfloat16",
+        "layer_norm_float32": "LayerNorm, float32",
+        "limit": "most, by number of threads",
+        "registers": "registers a thread",
+        "stack": "spilled bytes a thread",
+        "width": "features (logarithmic)",
+        "band": (
+            "Compiled for compute capability 9.0; nothing ran. Hollow: a row is read "
+            "in pieces, no longer held whole. Of each call only the kernel that makes "
+            "y or the gradient of x."
+        ),
+        "caption": (
+            "This site's RMSNorm and LayerNorm kernels, compiled at the launches that "
+            "their operators choose: registers a thread, and bytes a thread that spill "
+            "to local memory."
+        ),
+        "alt": (
+            "Four line charts against the number of features, logarithmic: forward on "
+            "the left, backward on the right, registers a thread at the top, spilled "
+            "bytes at the bottom. Most spilled with bfloat16: forward RMSNorm "
+            "{rms_norm_forward_most_stack} bytes, LayerNorm "
+            "{layer_norm_forward_most_stack} bytes; backward RMSNorm "
+            "{rms_norm_backward_most_stack} bytes, LayerNorm "
+            "{layer_norm_backward_most_stack} bytes."
+        ),
+    },
+}
+
+
+def _line(axis, rows: list[dict], what: str, drawn: dict) -> None:
+    """One line against width; hollow markers where a row is read in pieces."""
+    whole = [row for row in rows if _whole(row)]
+    pieces = [row for row in rows if not _whole(row)]
+
+    def points(of):
+        return [row["width"] for row in of], [row[what] for row in of]
+
+    plain = {**drawn, "marker": "none"}
+    bare = {**drawn, "linestyle": "none", "label": "_"}
+    axis.plot(*points(rows), **plain)
+    axis.plot(*points(whole), **bare)
+    axis.plot(*points(pieces), **bare, markerfacecolor="none", markeredgewidth=1.3)
+
+
+def plot(record, words):
+    from matplotlib.lines import Line2D
+    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
+    from scripts.measure import look
+    from scripts.measure.kernels.compiled import REGISTERS, WARP
+
+    figure, axes = look.new_figure(
+        words, record, rows=2, columns=2, height=6.4, sharex=True, sharey="row"
+    )
+    grey = dict(color=look.MUTED, linewidth=1.2, linestyle=look.LINES[2], marker="none")
+    drawn = [{**look.style(i), "markersize": 4.5} for i in range(len(DRAWN))]
+    for column, way in zip(axes.T, ("forward", "backward"), strict=True):
+        most = {}
+        for (norm, dtype), style in zip(DRAWN, drawn, strict=True):
+            rows = record.select(operation=f"{norm}_{way}", dtype=dtype, main=True)
+            for row in rows:
+                most[row["width"]] = min(255, REGISTERS // WARP // row["warps"])
+            for axis, what in zip(column, ("registers", "stack"), strict=True):
+                _line(axis, rows, what, style)
+        column[0].plot(list(most), list(most.values()), **grey)
+        column[0].set_title(words[way])
+        column[1].set_xlabel(words["width"])
+    for axis, what in zip(axes[:, 0], ("registers", "stack"), strict=True):
+        axis.set_ylabel(words[what])
+        axis.set_ylim(bottom=0)
+        axis.set_xscale("log", base=2)
+        axis.xaxis.set_major_locator(FixedLocator(TICKS))
+        axis.xaxis.set_minor_locator(NullLocator())
+        axis.xaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:.0f}"))
+    labels = [words[f"{norm}_{dtype}"] for norm, dtype in DRAWN] + [words["limit"]]
+    look.legend(figure, [Line2D([], [], **each) for each in (*drawn, grey)], labels)
+    look.footer(figure, record, words, words["band"])
+    return figure
