@@ -29,10 +29,11 @@ DTYPES = ("bfloat16", "float32")
 NORMS = ("rms_norm", "layer_norm", "add_rms_norm")
 MIXES = ("1r1w", "2r1w", "2r2w", "3r1w")
 DRAWN = [(norm, dtype) for dtype in DTYPES for norm in NORMS[:2]]
+POWERS = tuple(width for width in WIDTHS if width != 5000)  # what is drawn
 TICKS = (128, 1024, 8192, 65536)
 SHOWN = (  # columns that are facts
-    *("kernel", "grid", "warps", "registers", "stack", "programs"),
-    *("loads_16", "loads_narrow", "async_copies", "barriers"),
+    *("kernel", "grid", "warps", "registers", "stack", "shared"),
+    *("programs", "loads_16", "loads_narrow", "async_copies", "barriers"),
 )
 ANY = 4096  # the width of what does not depend on it
 FAMILIES = {  # name, in front of _forward and _backward: widths
@@ -179,10 +180,11 @@ def _name(row: dict, what: str) -> str:
 
 
 def _per_element(row: dict) -> float:
-    """Instructions an element, of code without loops: one pass over what it holds."""
+    """Instructions an element that a program holds, padding included; no loops."""
     pairs = (each.split("=") for each in row["constants"].split())
     held = {name: int(value) for name, value in pairs if value.isdigit()}
     elements = held.get("BLOCK") or held["ROWS"] * held["COLUMNS"]
+    elements *= 2 if "HALF" in held else 1  # two tiles, one for each half of a head
     return row["instructions"] * 32 * row["warps"] / elements
 
 
@@ -210,7 +212,6 @@ def facts(record) -> dict[str, str]:
         of = "" if row["main"] else f"_{row['kernel']}"
         start = _name(row, row["operation"] + of)
         found |= {f"{start}_{name}": str(row[name]) for name in SHOWN}
-        found[f"{start}_shared"] = f"{row['shared'] / 1024:.3g}"
         found[f"{start}_sm_warps"] = str(row["programs"] * row["warps"])
         if row["main"] and _whole(row) and "backward" not in row["operation"]:
             found[f"{start}_per_element"] = f"{_per_element(row):.0f}"
@@ -321,6 +322,7 @@ def plot(record, words):
         most = {}
         for (norm, dtype), style in zip(DRAWN, drawn, strict=True):
             rows = record.select(operation=f"{norm}_{way}", dtype=dtype, main=True)
+            rows = [row for row in rows if row["width"] in POWERS]
             for row in rows:
                 most[row["width"]] = min(255, REGISTERS // WARP // row["warps"])
             for axis, what in zip(column, ("registers", "stack"), strict=True):

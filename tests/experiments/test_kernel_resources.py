@@ -336,6 +336,9 @@ def test_facts_say_what_the_rows_say(rows):
         "soft_cap_forward_whole": "–",
     }
     assert {name: facts[name] for name in expected} == expected
+    halves = {**rows[0], "operation": "qk_norm_rope_forward", "instructions": 64}
+    halves["constants"] = "HALF=64 ROWS=32 COLUMNS=64"
+    assert kernel_resources._per_element(halves) == 2
     assert "rms_norm_backward_1024_per_element" not in facts  # it has a loop
 
 
