@@ -1,12 +1,19 @@
 """What every benchmark of kernels must hold, at a size that a CPU can interpret."""
 
+from dataclasses import replace
 from types import ModuleType
 
 import pytest
 
 from scripts.measure.kernels.cells import OPERATIONS
 from scripts.measure.records import Record, rows_problem
-from tests.tiny import draw, select, timed_by_bytes, tiny_record
+from tests.tiny import (
+    check_facts_and_words,
+    draw,
+    select,
+    timed_by_bytes,
+    tiny_record,
+)
 
 GPU = {"device": {"name": "A GPU", "kind": "gpu"}}
 
@@ -27,7 +34,10 @@ def check_rows(experiment: ModuleType, rows: list[dict]) -> None:
         assert len(ours) == 2
         assert all(row["status"] == "ok" and row["same_bits"] for row in ours)
         mix = OPERATIONS[operation].mix
-        assert len(select(rows, operation="stream", provider=mix)) >= 2 * len(ours)
+        own = select(rows, operation="stream", provider=mix, beside=operation)
+        assert len(own) == len(ours)
+        assert select(rows, operation="stream", provider=mix, why="large")
+    assert len(select(rows, provider="1R1W_copy", why="large")) == 2  # first and last
 
 
 def check_cells(experiment: ModuleType) -> None:
@@ -39,6 +49,32 @@ def check_cells(experiment: ModuleType) -> None:
         counts.append(len(cells))
     tiny, small, full = counts
     assert tiny < small <= full
+
+
+def check_gaps(experiment: ModuleType, record: Record) -> None:
+    """Facts and figures also of records in which ours is wrong, or nothing ran."""
+    timed = {"device_seconds": None, "call_seconds": None}
+    first = record.rows[0]["operation"]
+
+    def changed(wanted, **changes):
+        rows = [{**r, **changes} if wanted(r) else r for r in record.rows]
+        return replace(record, rows=rows)
+
+    def ours(row):
+        return row["provider"].startswith("ours")
+
+    for damaged in (
+        changed(ours, status="wrong", relative=[None], **timed),
+        changed(
+            lambda r: ours(r) and r["operation"] == first, status="failed", **timed
+        ),
+        changed(lambda r: r["operation"] == "stream", status="failed", **timed),
+        changed(lambda r: True, status="failed", **timed),
+        replace(record, rows=record.rows[:1]),
+    ):
+        check_facts_and_words(experiment, damaged)
+        for lang in ("zh", "en"):
+            draw(experiment, damaged, lang)
 
 
 def check_plot(experiment: ModuleType, record: Record, lang: str) -> None:

@@ -26,20 +26,22 @@ def empty(size: str) -> list[dict]:
     """Times of a kernel that does nothing: the price of a launch."""
     import torch
 
-    from scripts.measure.kernels import rows, timing
+    from scripts.measure.kernels import capture, rows, timing
     from scripts.measure.kernels.cells import Cell
     from snippets.memory_bound.empty import nothing
 
+    capture.stream()
     x = torch.zeros(1, device="cuda" if torch.cuda.is_available() else "cpu")
     calls = {"empty": [lambda: nothing[(1,)](x)]}
     rounds = 2 if size == "tiny" else timing.ROUNDS
     timed = timing.device_times(calls, rounds)["empty"]
     found = dict(
         method=timed.method,
+        why=timed.why,
         sets=1,
         launches=timed.launches,
         device_seconds=timed.seconds,
-        call_seconds=timing.call_times(calls, rounds, 2 * rounds)["empty"],
+        call_seconds=timing.call_times(calls, rounds, 100)["empty"],
     )
     cell = Cell("empty", 1, 1)
     return [rows.row(cell, "empty", bytes=0, **found)]
@@ -47,14 +49,13 @@ def empty(size: str) -> list[dict]:
 
 def measure(size: str) -> list[Step]:
     """One step is one cell; the first is the empty kernel."""
-    from scripts.measure.kernels import rows, shapes, timing
+    from scripts.measure.kernels import shapes, steps, timing
 
     rounds = 2 if size == "tiny" else timing.ROUNDS
     names = PROVIDERS[:3] if size == "tiny" else PROVIDERS
-    steps = rows.steps(
-        shapes.launches(size), names, size, call_rounds=rounds, cold=False
-    )
-    return [Step({"operation": "empty"}, partial(empty, size)), *steps]
+    cells = shapes.launches(size)
+    found = steps.of(cells, names, size, call_rounds=rounds, cold=False)
+    return [Step({"operation": "empty"}, partial(empty, size)), *found]
 
 
 # What the page says -------------------------------------------------------
@@ -67,23 +68,33 @@ def _times(record, operation: str, width: int, provider: str, which: str) -> dic
     from scripts.measure.kernels import report
 
     found = report.timed(record, operation=operation, width=width, provider=provider)
-    return {row["rows"]: 1e6 * median(row[which]) for row in found}
+    return {row["rows"]: 1e6 * median(row[which]) for row in found if row[which]}
 
 
-def _widths(record) -> list[int]:
-    return sorted({r["width"] for r in record.rows if r["operation"] in OPERATIONS})
+def _launch(record, which: str) -> list[float]:
+    """Seconds of the empty kernel; none where it was not timed."""
+    return [
+        each for row in record.select(operation="empty") for each in row[which] or []
+    ]
+
+
+def _width(record) -> int:
+    """The least width that was timed; 0 if none was yet."""
+    found = {row["width"] for row in record.rows if row["operation"] in OPERATIONS}
+    return min(found, default=0)
 
 
 def facts(record) -> dict[str, str]:
+    from math import isfinite, nan
     from statistics import median
 
     from scripts.measure.kernels import report
 
     found = report.common_facts(record)
-    (launch,) = record.select(operation="empty")
-    found["empty_device"] = report.microseconds(launch["device_seconds"])
-    found["empty_call"] = report.microseconds(launch["call_seconds"])
-    least = _widths(record)[0]
+    launch = _launch(record, "device_seconds")
+    found["empty_device"] = report.microseconds(launch)
+    found["empty_call"] = report.microseconds(_launch(record, "call_seconds"))
+    least = _width(record)
     found["width"] = str(least)
     for operation in OPERATIONS:
         for provider in PROVIDERS:
@@ -93,12 +104,14 @@ def facts(record) -> dict[str, str]:
                     name = f"{operation}_{count}_{provider}_{which}"
                     found[name] = report.microseconds([value / 1e6])
         few = _times(record, operation, least, report.OURS, "device_seconds")
-        most = max(value for count, value in few.items() if count <= 32)
-        found[f"{operation}_few_rows"] = report.microseconds([most / 1e6])
+        few = [value / 1e6 for count, value in few.items() if count <= 32]
+        most = [max(few)] if few else None
+        found[f"{operation}_few_rows"] = report.microseconds(most)
     # Where the bytes, at the rate of the copy, take as long as an empty kernel.
     bytes_of_row = 4 * least
-    rows = report.stream_rate(record, "1R1W") * median(launch["device_seconds"])
-    found["crossover_rows"] = f"{rows / bytes_of_row:.0f}"
+    price = median(launch) if launch else nan
+    rows = report.stream_rate(record, "1R1W") * price / max(1, bytes_of_row)
+    found["crossover_rows"] = f"{rows:.0f}" if isfinite(rows) else report.NOTHING
     return found
 
 
@@ -164,9 +177,8 @@ def plot(record, words):
     from scripts.measure import look
     from scripts.measure.kernels import report
 
-    width = _widths(record)[0]
+    width = _width(record)
     figure, axes = look.new_figure(words, record, rows=2, height=7.0, sharex=True)
-    (launch,) = record.select(operation="empty")
     copy = report.stream_rate(record, "1R1W")
     shown = [name for name in PROVIDERS if name != report.AGAIN]
     for axis, which in zip(axes, ("device", "call"), strict=True):
@@ -177,17 +189,19 @@ def plot(record, words):
                 places, times = zip(*sorted(line.items()), strict=True)
                 axis.plot(places, times, label=words[provider], **drawn)
         high = axis.get_xlim()[1]
-        price = 1e6 * median(launch[f"{which}_seconds"])
+        launch = _launch(record, f"{which}_seconds")
         grey = dict(color=look.MUTED, linewidth=1.2, marker="none")
-        axis.axhline(price, linestyle=look.LINES[1], **grey)
-        axis.text(high, price, words["empty"], color=look.MUTED, ha="right", va="top")
         counts = sorted({row["rows"] for row in report.timed(record, width=width)})
         model = [1e6 * 4 * width * rows / copy for rows in counts]
         axis.plot(counts, model, linestyle=look.LINES[2], **grey)
-        crossing = price * copy / (1e6 * 4 * width)
-        if crossing > counts[0]:
-            edge = min(crossing, counts[-1])
-            axis.axvspan(counts[0], edge, color=look.MUTED, alpha=0.08, linewidth=0)
+        if launch and counts:
+            price = 1e6 * median(launch)
+            axis.axhline(price, linestyle=look.LINES[1], **grey)
+            drawn = {"color": look.MUTED, "ha": "right", "va": "top"}
+            axis.text(high, price, words["empty"], **drawn)
+            edge = min(price * copy / (1e6 * 4 * width), counts[-1])
+            if edge > counts[0]:
+                axis.axvspan(counts[0], edge, color=look.MUTED, alpha=0.08, linewidth=0)
         axis.text(
             0.02, 0.97, words["region"], color=look.MUTED,
             transform=axis.transAxes, va="top",

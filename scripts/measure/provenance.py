@@ -8,13 +8,18 @@ import platform
 import re
 import subprocess
 import sys
+from contextlib import suppress
 from types import ModuleType
 
 from scripts.measure import digest
 from scripts.measure.records import MACHINE, ROOT, RecordError
 
 SECONDS = 20  # patience with nvidia-smi and git
-VERSIONED = ("torch", "triton", "numpy", "jax", "transformers")
+VERSIONED = {  # what is imported -> what is installed
+    **{name: name for name in ("torch", "triton", "numpy", "jax", "transformers")},
+    "liger_kernel": "liger-kernel",
+    "quack": "quack-kernels",
+}
 
 
 def _output(*command: str) -> str | None:
@@ -59,7 +64,7 @@ def cpu() -> dict:
 
 def gpu() -> dict | None:
     """The first NVIDIA GPU that torch can use, None without one."""
-    fields = "name,driver_version,clocks.sm,clocks.max.sm,memory.total"
+    fields = "name,driver_version,clocks.sm,clocks.max.sm,memory.total,power.limit"
     found = _output(
         "nvidia-smi", f"--query-gpu={fields}", "--format=csv,noheader,nounits"
     )
@@ -69,12 +74,14 @@ def gpu() -> dict | None:
 
     if not torch.cuda.is_available():
         return None
-    name, driver, clock, most, memory = (
+    name, driver, clock, most, memory, power = (
         part.strip() for part in found.splitlines()[0].split(",")
     )
+    made = torch.cuda.get_device_properties(0)
 
     def number(text: str) -> int | None:
-        return int(text) if text.isdigit() else None
+        whole = text.partition(".")[0]
+        return int(whole) if whole.isdigit() else None
 
     return {
         "kind": "gpu",
@@ -84,6 +91,9 @@ def gpu() -> dict | None:
         "clock_mhz": number(clock),
         "clock_max_mhz": number(most),
         "memory_mib": number(memory),
+        "power_limit_watt": number(power),
+        "multiprocessors": getattr(made, "multi_processor_count", None),
+        "l2_mib": getattr(made, "L2_cache_size", 0) // 2**20 or None,
     }
 
 
@@ -133,12 +143,16 @@ def now() -> str:
 
 
 def versions(packages: set[str]) -> dict[str, str]:
-    """The versions of those packages that can be part of what is timed."""
+    """The versions of those packages that can be part of what is timed.
+
+    A package that is not installed has none: what it was for says that it is missing.
+    """
     found = {}
-    for name in VERSIONED:
+    for name, package in VERSIONED.items():
         if name in packages:
             loaded = getattr(sys.modules.get(name), "__version__", None)
-            found[name] = str(loaded or importlib.metadata.version(name))
+            with suppress(importlib.metadata.PackageNotFoundError):
+                found[package] = str(loaded or importlib.metadata.version(package))
     return found
 
 

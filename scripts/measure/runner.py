@@ -322,9 +322,11 @@ def measure(
             _say(f"{name}: going on, {run.done} of {len(run.steps)} steps were done")
         try:
             _work(run)
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, SystemExit) as stop:
             _keep(run, "stopped")
             _missing([*outcome.unfinished, *names[place:]], size, cache)
+            if isinstance(stop, SystemExit):  # a step's own: its device is lost, say
+                raise
             raise Interrupted from None
         if run.todo():
             _keep(run, "time is up")

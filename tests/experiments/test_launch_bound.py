@@ -4,7 +4,7 @@ import pytest
 
 from scripts.experiments import launch_bound
 from scripts.measure.records import Record, rows_problem
-from tests.benchmark import gpu_record
+from tests.benchmark import check_gaps, gpu_record
 from tests.tiny import check_facts_and_words, draw, select, tiny_rows
 
 
@@ -37,6 +37,10 @@ def test_cells():
 
 def test_facts_and_words(record):
     check_facts_and_words(launch_bound, record)
+
+
+def test_a_record_with_gaps(record):
+    check_gaps(launch_bound, record)
 
 
 @pytest.fixture

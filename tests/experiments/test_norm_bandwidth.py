@@ -3,7 +3,7 @@
 import pytest
 
 from scripts.experiments import norm_bandwidth
-from tests.benchmark import check_cells, check_plot, check_rows, gpu_record
+from tests.benchmark import check_cells, check_gaps, check_plot, check_rows, gpu_record
 from tests.tiny import check_facts_and_words, timed_by_bytes, tiny_rows
 
 
@@ -27,6 +27,10 @@ def test_cells():
 
 def test_facts_and_words(record):
     check_facts_and_words(norm_bandwidth, record)
+
+
+def test_a_record_with_gaps(record):
+    check_gaps(norm_bandwidth, record)
 
 
 @pytest.mark.parametrize("lang", ["zh", "en"])

@@ -1,13 +1,22 @@
-"""The benchmark of kernels on a CPU: gate, bytes, rotation, rows of what is missing."""
+"""The benchmark of kernels on a CPU: gate, bytes, streams, rows of what is missing."""
 
 from dataclasses import replace
 
 import pytest
 import torch
 
-from scripts.measure.kernels import cells, gate, providers, report, rows, timing
+from scripts.measure.kernels import (
+    ceilings,
+    cells,
+    gate,
+    providers,
+    report,
+    rows,
+    steps,
+)
 from scripts.measure.kernels.cells import OPERATIONS, Cell
 from scripts.measure.records import Record, rows_problem
+from snippets.memory_bound.streams import BLOCK
 
 
 def cell(operation: str, **changes) -> Cell:
@@ -67,6 +76,45 @@ def test_distance_counts_units_in_the_last_place():
 def test_distance_of_what_was_never_written_is_infinite():
     found = torch.tensor([1.0, torch.nan])
     assert gate.distance(found, torch.ones(2).double()).relative == float("inf")
+
+
+def exact_centile(found, exact):
+    spacing = 2.0 ** (torch.floor(torch.log2(exact.abs())) - 23)
+    units = ((found.double() - exact).abs() / spacing).flatten()
+    return float(units.kthvalue(round(0.999 * units.numel())).values)
+
+
+def test_a_sample_in_pieces_gives_the_distance_of_the_whole(monkeypatch):
+    generator = torch.Generator().manual_seed(0)
+    exact = torch.randn(4096, 64, generator=generator, dtype=torch.float64)
+    noise = torch.randn(4096, 64, generator=generator, dtype=torch.float64)
+    found = (exact * (1 + 1e-6 * noise)).float()
+    whole = gate.distance(found, exact)
+    monkeypatch.setattr(gate, "PIECE", 10_000)
+    monkeypatch.setattr(gate, "SAMPLE", 2**13)
+    sampled = gate.distance(found, exact)
+    assert sampled.relative == pytest.approx(whole.relative, rel=1e-12)
+    assert sampled.most_ulp == whole.most_ulp
+    assert whole.ulp == pytest.approx(exact_centile(found, exact))
+    assert sampled.ulp == pytest.approx(whole.ulp, rel=0.15)
+
+
+def test_a_sample_meets_every_column(monkeypatch):
+    """Widths are powers of two; a step that is one too would meet few columns."""
+    monkeypatch.setattr(gate, "SAMPLE", 2**10)
+    exact = torch.full((4096, 64), 1.5, dtype=torch.float64)
+    for column in range(64):
+        found = exact.float()
+        found[:, column] += 8 * 2**-23
+        assert gate.distance(found, exact).ulp == pytest.approx(8.0)
+
+
+@pytest.mark.parametrize("operation", list(OPERATIONS))
+def test_answers_keep_nothing_for_a_gradient(operation):
+    inputs = OPERATIONS[operation].inputs(cell(operation), 0, "cpu")
+    answers = OPERATIONS[operation].answer(inputs)
+    assert all(a.dtype == torch.float64 and not a.requires_grad for a in answers)
+    assert not any(each.requires_grad for each in inputs.values())
 
 
 @pytest.mark.parametrize("operation", list(OPERATIONS))
@@ -130,42 +178,264 @@ def test_our_own_failure_is_loud(monkeypatch):
         rows.measured(cell("rms_norm"), ["ours"], rounds=2)
 
 
-# Time ---------------------------------------------------------------------
+def test_an_output_with_nan_is_a_wrong_row(monkeypatch):
+    def unwritten(_, inputs):
+        return lambda: (torch.full_like(inputs["x"], torch.nan),)
+
+    monkeypatch.setitem(providers.PROVIDERS, "unwritten", unwritten)
+    found = rows.measured(cell("rms_norm"), ["ours", "unwritten"], rounds=2)
+    assert rows_problem(list(found[0]), found) is None
+    ours, wrong = found
+    assert ours["status"] == "ok"
+    assert wrong["status"] == "wrong"
+    assert wrong["relative"] == wrong["ulp"] == wrong["most_ulp"] == [None]
+    assert wrong["same_bits"] is False and wrong["device_seconds"] is None
 
 
-def test_sets_are_four_times_the_cache():
-    for moved in (1000, 10**6, 64 * 2**20, 10**10):
-        sets = timing.sets_needed(moved)
-        assert sets >= 2
-        assert sets * moved >= 4 * timing.L2
-        assert sets == 2 or (sets - 1) * moved < 4 * timing.L2
+def failing_after(calls: int):
+    """A provider that is right so often, and then raises."""
+
+    def made(cell, inputs):
+        ours, left = providers.PROVIDERS["ours"](cell, inputs), [calls]
+
+        def call():
+            left[0] -= 1
+            if left[0] < 0:
+                raise ValueError("out of resources")
+            return ours()
+
+        return call
+
+    return made
 
 
-def test_every_provider_gives_a_sample_a_round_in_rotated_order(monkeypatch):
-    order = []
-
-    class Fake:
-        method, launches = "fake", 1
-
-        def __init__(self, calls):
-            self.name = calls[0]()
-
-        def sample(self):
-            order.append(self.name)
-            return 1.0
-
-    monkeypatch.setattr(timing, "_timer", Fake)
-    named = {name: [lambda name=name: name] for name in "abc"}
-    found = timing.device_times(named, rounds=4)
-    assert "".join(order) == "abc" + "bca" + "cab" + "abc"
-    assert all(len(each.seconds) == 4 for each in found.values())
+@pytest.mark.parametrize("calls", [3, 4, 6, 7])
+def test_an_error_while_timing_is_a_row_and_others_keep_their_times(monkeypatch, calls):
+    monkeypatch.setitem(providers.PROVIDERS, "liger", failing_after(calls))
+    found = rows.measured(cell("rms_norm"), ["ours", "liger", "torch"], 2, 2)
+    assert rows_problem(list(found[0]), found) is None
+    ours, liger, other = found
+    assert liger["status"] == "failed"
+    assert liger["why"] == "ValueError: out of resources"
+    assert liger["relative"] and liger["device_seconds"] is None
+    for each in (ours, other):
+        assert each["status"] == "ok"
+        assert len(each["device_seconds"]) == len(each["call_seconds"]) == 2
 
 
-def test_calls_go_round_over_the_sets():
-    seen = []
-    calls = [lambda i=i: seen.append(i) for i in range(3)]
-    timing.call_times({"a": calls}, rounds=1, calls=7)
-    assert seen == [0, 1, 2, *[0, 1, 2, 0, 1, 2, 0]]
+def broken(cell, inputs):
+    raise IndexError("ours")
+
+
+def test_our_own_failure_on_a_gpu_is_a_row(monkeypatch, capsys):
+    monkeypatch.setitem(providers.PROVIDERS, "ours", broken)
+    monkeypatch.setattr(rows, "interpreted", lambda: False)
+    ours, other = rows.measured(cell("rms_norm"), ["ours", "torch"], rounds=2)
+    assert (ours["status"], ours["why"]) == ("failed", "IndexError: ours")
+    assert "rms_norm 12x16 ours: failed, IndexError" in capsys.readouterr().err
+    assert other["status"] == "ok" and other["device_seconds"]
+
+
+def test_a_cell_that_does_not_fit_is_failed_rows(monkeypatch):
+    def too_large(inputs):
+        raise MemoryError("no room")
+
+    operation = replace(OPERATIONS["rms_norm"], answer=too_large)
+    monkeypatch.setitem(OPERATIONS, "rms_norm", operation)
+    with pytest.raises(MemoryError):
+        rows.measured(cell("rms_norm"), ["ours", "torch"], rounds=2)
+    monkeypatch.setattr(rows, "interpreted", lambda: False)
+    found = rows.measured(cell("rms_norm"), ["ours", "torch"], rounds=2)
+    assert [row["status"] for row in found] == ["failed"] * 2
+    assert {row["why"] for row in found} == {"MemoryError: no room"}
+
+
+def test_a_lost_device_ends_the_process_after_its_cell(monkeypatch):
+    (first, _) = steps.of([cell("rms_norm"), cell("layer_norm")], ["ours"], "tiny")
+    answers = iter([True, False, False])
+    monkeypatch.setattr(steps.capture, "alive", lambda: next(answers))
+    assert [row["provider"] for row in first.run()] == ["ours"]
+    with pytest.raises(SystemExit) as ended:
+        first.run()
+    assert ended.value.code == steps.LOST
+
+
+def test_a_stream_that_fails_is_a_row(monkeypatch):
+    monkeypatch.setattr(rows, "interpreted", lambda: False)
+    monkeypatch.setattr(steps.ceilings, "streams", broken)
+    (found,) = steps.streams(4096, ["2R1W"], 2, "large")
+    assert (found["status"], found["provider"]) == ("failed", "2R1W")
+    assert rows_problem(list(found), [found]) is None
+
+
+def test_fresh_memory_is_poisoned_for_ours_alone(monkeypatch):
+    """A compiled peer must be timed in the mode in which it was compiled."""
+    seen = {"ours": [], "torch": []}
+
+    def watching(name):
+        def made(cell, inputs):
+            modes, real = [], providers._ours(cell, inputs)
+            seen[name].append(modes)
+
+            def call():
+                on = torch.are_deterministic_algorithms_enabled()
+                modes.append((on, torch.is_grad_enabled()))
+                return real()
+
+            return call
+
+        return made
+
+    for name in seen:
+        monkeypatch.setitem(providers.PROVIDERS, name, watching(name))
+    rows.measured(cell("rms_norm"), list(seen), rounds=2)
+    assert {mode for calls in seen["torch"] for mode in calls} == {(False, True)}
+    assert seen["ours"][0][:4] == [(on, True) for on in (False, True, True, False)]
+
+
+# Providers ----------------------------------------------------------------
+
+
+def partitioned(graph, inputs):
+    """A backend that divides forward and backward pass as inductor does, and runs."""
+    from functorch.compile import min_cut_rematerialization_partition
+    from torch._dynamo.backends.common import aot_autograd
+    from torch._functorch.aot_autograd import make_boxed_func
+
+    run = aot_autograd(
+        fw_compiler=lambda graph, _: make_boxed_func(graph.forward),
+        partition_fn=min_cut_rematerialization_partition,
+    )
+    return run(graph, inputs)
+
+
+@pytest.mark.parametrize("backend", ["aot_eager", partitioned])
+@pytest.mark.parametrize("operation", list(OPERATIONS))
+def test_compiled_providers_pass_forward_and_backward(operation, backend, monkeypatch):
+    """In one graph, and the backward pass more than once on one forward pass.
+
+    The second backend divides the two passes at the cheapest place.
+    """
+    monkeypatch.setattr(providers, "BACKEND", backend)
+    (found,) = rows.measured(cell(operation), ["compile"], rounds=3)
+    assert found["status"] == "ok", found["why"]
+    assert len(found["device_seconds"]) == 3
+    assert not torch._functorch.config.donated_buffer
+
+
+def test_options_are_those_that_this_torch_knows(monkeypatch):
+    monkeypatch.setitem(providers.TUNED, "an_option_of_another_version", True)
+    assert "coordinate_descent_tuning" in providers._tuned()
+    assert "an_option_of_another_version" not in providers._tuned()
+
+
+def test_a_model_s_norm_holds_its_weight_in_the_forward_pass(monkeypatch):
+    """A caller's time must not hold what only the gradient needs."""
+    monkeypatch.setattr(torch.func, "functional_call", broken)
+    for operation in ("rms_norm", "add_rms_norm", "qk_norm_rope"):
+        (found,) = rows.measured(cell(operation), ["torch_unfused"], rounds=2)
+        assert found["status"] == "ok", found["why"]
+
+
+@pytest.mark.parametrize(
+    ("name", "tables"),
+    [
+        ("torch", torch.bfloat16),
+        ("torch_unfused", torch.bfloat16),
+        ("compile", torch.float32),
+    ],
+)
+def test_models_rotate_in_their_own_dtype(name, tables, monkeypatch):
+    real, seen = providers._rotated, set()
+
+    def rotated(x, cos, sin):
+        seen.add((x.dtype, cos.dtype, sin.dtype))
+        return real(x, cos, sin)
+
+    monkeypatch.setattr(providers, "_rotated", rotated)
+    made = cell("qk_norm_rope", dtype="bfloat16", gain_dtype="bfloat16")
+    if name == "compile":  # dynamo would not write into the set
+        monkeypatch.setattr(torch, "compile", lambda function, **_: function)
+    (found,) = rows.measured(made, [name], rounds=2)
+    assert found["status"] == "ok"
+    assert seen == {(torch.bfloat16, tables, tables)}
+
+
+def test_jax_is_a_row_that_says_why_it_is_not_timed():
+    (found,) = rows.measured(cell("rms_norm"), ["jax"], rounds=2)
+    assert found["status"] == "skipped" and "JAX" in found["why"]
+
+
+# Streams ------------------------------------------------------------------
+
+MIXES = ("1R1W", "2R1W", "2R2W", "3R1W")
+
+
+@pytest.mark.parametrize("mix", MIXES)
+@pytest.mark.parametrize("moved", [1, 4096, 12_345, 10**6, 2**30, 402_694_144])
+def test_streams_are_whole_blocks_and_say_their_bytes(mix, moved):
+    """Triton loads 16 bytes at once if every tensor begins and ends at such a place."""
+    count = ceilings.numbers(mix, moved)
+    tensors = int(mix[0]) + int(mix[2])
+    assert count % ceilings.ALIGNED == 0
+    assert ceilings.bytes_of(mix, moved) == 2 * tensors * count
+    assert ceilings.bytes_of(mix, moved) <= max(moved, 32 * tensors)
+    if moved >= 10**6:
+        assert count % BLOCK == 0
+        assert ceilings.bytes_of(mix, moved) > 0.95 * moved
+
+
+@pytest.mark.parametrize("mix", MIXES)
+def test_tensors_of_a_stream_are_aligned(mix):
+    for inputs, outputs in (ceilings._tensors(mix, m, "cpu", 0) for m in (500, 10**5)):
+        assert (len(inputs), len(outputs)) == (int(mix[0]), int(mix[2]))
+        assert all(each.data_ptr() % 16 == 0 for each in (*inputs, *outputs))
+
+
+def test_streams_compute_their_sums_and_have_true_rows():
+    for mix in MIXES:
+        for way, calls in ceilings.streams(mix, 100_000, "cpu", 2).items():
+            inputs, _ = ceilings._tensors(mix, 100_000, "cpu", 1)
+            found = calls[1]()
+            found = found if isinstance(found, list) else [found]
+            exact = torch.stack(inputs).double().sum(0)
+            assert way in (mix, "1R1W_copy")
+            for each in found:
+                assert torch.allclose(each.double(), exact, rtol=2**-7)
+    beside = cell("rms_norm_backward")
+    (found,) = steps.streams(100_000, ["2R1W"], 2, "own size", beside)
+    assert found["bytes"] == ceilings.bytes_of("2R1W", 100_000)
+    assert found["beside"] == "rms_norm_backward" and found["width"] == beside.width
+
+
+def test_large_streams_run_beside_the_first_the_last_and_every_tenth_cell(monkeypatch):
+    cells_ = [cell("rms_norm_backward", rows=n) for n in range(1, 13)]
+    monkeypatch.setattr(rows, "measured", lambda *_: [])
+    said = []
+    for step in steps.of(cells_, ["ours"], "tiny"):
+        said.append([(row["why"], row["provider"]) for row in step.run()])
+    large = {("large", mix) for mix in ("1R1W", "1R1W_copy", "2R1W")}
+    assert [index for index, each in enumerate(said) if large <= set(each)] == [
+        0,
+        10,
+        11,
+    ]
+    swept = [index for index, each in enumerate(said) if ("sweep", "1R1W") in each]
+    assert swept == [0, 11]
+    assert all(("own size", "2R1W") in each for each in said)
+
+
+def test_providers_are_timed_where_they_are_wanted(monkeypatch):
+    asked = []
+    monkeypatch.setattr(
+        rows, "measured", lambda cell, names, *_: asked.append(names) or []
+    )
+    monkeypatch.setattr(steps, "streams", lambda *_: [])
+    made = [cell("rms_norm"), cell("layer_norm")]
+    only = {"compile": {made[1]}, "quack": set()}
+    for step in steps.of(made, ["ours", "compile", "quack"], "tiny", only=only):
+        step.run()
+    assert asked == [["ours"], ["ours", "compile"]]
 
 
 # What is made of it -------------------------------------------------------
@@ -173,16 +443,21 @@ def test_calls_go_round_over_the_sets():
 
 def row(operation, provider, seconds, **changes):
     made = rows.row(Cell(operation, 100, 16, "bfloat16", "bfloat16"), provider)
-    return {**made, "bytes": 10**9, "device_seconds": seconds, **changes}
+    found = {"bytes": 10**9, "device_seconds": seconds, "method": "graph"}
+    return {**made, **found, **changes}
 
 
 @pytest.fixture
 def record():
     made = [
-        row("stream", "1R1W", [1e-3] * 9),
-        row("stream", "1R1W", [1.1e-3] * 9),
+        row("stream", "1R1W", [1.05e-3] * 9, why="large"),
+        row("stream", "1R1W", [1.155e-3] * 9, why="large"),
+        row("stream", "1R1W", [9e-3] * 9, why="sweep", bytes=2 * 10**9),
+        row("stream", "1R1W_copy", [1e-3] * 9, why="large"),
         row("stream", "1R1W", [1e-9] * 9, bytes=1000),  # small: cached
-        row("stream", "2R2W", [1.25e-3] * 9),
+        row("stream", "2R2W", [1.25e-3] * 9, why="large"),
+        row("stream", "2R2W", [2e-3] * 9, beside="add_rms_norm"),
+        row("stream", "2R2W", None, status="failed"),
         row("rms_norm", "ours", [1e-3] * 9),
         row("rms_norm", "ours_again", [1.01e-3] * 9),
         row("rms_norm", "liger", [2e-3] * 9),
@@ -190,6 +465,7 @@ def record():
         row("add_rms_norm", "ours", [2.5e-3] * 9),
         row("add_rms_norm", "torch", [2e-3] * 9),
         row("add_rms_norm", "quack", None, status="skipped", why="not here"),
+        row("add_rms_norm", "compile", [1e-3] * 9, method="event_flush"),
     ]
     where = {"device": {"name": "A GPU", "kind": "gpu"}}
     return Record("x", "m", "full", where, list(made[0]), made)
@@ -200,7 +476,7 @@ def test_shares_are_of_the_best_large_copy(record):
     assert report.share_of_copy(record, ours) == pytest.approx(1.0)
     (ours,) = report.timed(record, operation="add_rms_norm", provider="ours")
     assert report.share_of_copy(record, ours) == pytest.approx(0.4)
-    assert report.share_of_mix(record, ours) == pytest.approx(0.5)
+    assert report.share_of_mix(record, ours) == pytest.approx(0.8)  # its own bytes
     assert report.drift(record) == pytest.approx(0.1)
 
 
@@ -217,5 +493,18 @@ def test_common_facts(record):
     assert facts["drift"] == "10.0 %"
     assert facts["peers_ahead"] == "1"
     assert facts["skipped"] == "1"
+    assert facts["rate_1r1w_copy"] == "1.00 TB/s"
+    assert facts["by_events"] == "1"
+    assert facts["mix_least"] == facts["mix_most"] == "80 %"
     line = report.line(record, "rms_norm", "liger")
     assert line == {16: pytest.approx(0.5)}
+
+
+def test_a_record_without_copies_has_no_shares(record):
+    rows = [row for row in record.rows if row["operation"] != "stream"]
+    bare = replace(record, rows=rows)
+    facts = report.common_facts(bare)
+    assert facts["rate_1r1w"] == facts["drift"] == facts["mix_most"] == "—"
+    assert report.line(bare, "rms_norm", "ours") == {}
+    found = report.share_facts(bare, ["rms_norm"], ["ours"])
+    assert found == {"rms_norm_least": "—", "rms_norm_most": "—"}

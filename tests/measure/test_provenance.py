@@ -41,9 +41,11 @@ def test_machine_names(monkeypatch):
 
 def test_a_gpu_is_described_by_nvidia_smi(monkeypatch):
     torch = pytest.importorskip("torch", reason="torch says whether a GPU is usable")
-    line = "NVIDIA H200, 570.124.06, 345, 1980, 143771\n"
+    line = "NVIDIA H200, 570.124.06, 345, 1980, 143771, 700.00\n"
+    made = types.SimpleNamespace(multi_processor_count=132, L2_cache_size=60 * 2**20)
     monkeypatch.setattr(provenance, "_output", lambda *_: line)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: made)
     assert provenance.device() == {
         "kind": "gpu",
         "name": "NVIDIA H200",
@@ -52,6 +54,9 @@ def test_a_gpu_is_described_by_nvidia_smi(monkeypatch):
         "clock_mhz": 345,
         "clock_max_mhz": 1980,
         "memory_mib": 143771,
+        "power_limit_watt": 700,
+        "multiprocessors": 132,
+        "l2_mib": 60,
     }
     assert provenance.device("cpu")["kind"] == "cpu"
     monkeypatch.delenv("MACHINE", raising=False)
@@ -104,6 +109,23 @@ def test_method_and_seeds_are_the_modules_or_found():
 def test_only_what_is_measured_has_a_version():
     assert provenance.versions({"itertools", "math"}) == {}
     assert list(provenance.versions({"torch", "math"})) == ["torch"]
+
+
+def test_peers_have_the_version_of_what_was_installed(monkeypatch):
+    def version(package):
+        if package == "quack-kernels":
+            raise provenance.importlib.metadata.PackageNotFoundError(package)
+        return {"liger-kernel": "0.8.5"}[package]
+
+    monkeypatch.setattr(provenance.importlib.metadata, "version", version)
+    found = provenance.versions({"liger_kernel", "quack"})
+    assert found == {"liger-kernel": "0.8.5"}
+
+
+def test_peers_of_the_benchmark_are_among_what_is_timed():
+    for name in ("norm_bandwidth", "norm_backward", "qk_norm_bandwidth"):
+        packages = provenance.digest.packages(name)
+        assert {"torch", "triton", "transformers", "liger_kernel"} <= packages
 
 
 def test_a_record_names_no_host_user_or_path(folder):

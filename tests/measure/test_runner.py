@@ -57,7 +57,7 @@ def test_tiny_runs_and_is_not_recorded(places, capsys):
     assert runner.trial("squares", folder=places["folder"]).size == "tiny"
 
 
-def _interrupted(places, monkeypatch, at):
+def _interrupted(places, monkeypatch, at, by=KeyboardInterrupt, code=130):
     """Run until Ctrl-C comes during the step with x = ``at``; the steps run."""
     module = records.load_experiment("squares", places["folder"])
     ran = []
@@ -66,15 +66,22 @@ def _interrupted(places, monkeypatch, at):
     def square(x):
         ran.append(x)
         if x == at:
-            raise KeyboardInterrupt
+            raise by
         return right(x)
 
     monkeypatch.setattr(module, "square", square)
     with pytest.raises(SystemExit) as stopped:
         runner.measure(["squares"], "small", **places)
-    assert stopped.value.code == 130
+    assert stopped.value.code == code
     monkeypatch.setattr(module, "square", right)
     return ran
+
+
+def test_a_step_that_ends_the_process_leaves_what_is_done(places, monkeypatch, capsys):
+    """Its device may be lost: a new process goes on, the exit status is its own."""
+    assert _interrupted(places, monkeypatch, 2, SystemExit(75), 75) == [0, 1, 2]
+    said = capsys.readouterr().err
+    assert "2 of 3 steps are kept" in said and "partial record" in said
 
 
 def test_an_interrupted_run_goes_on_and_repeats_no_step(places, monkeypatch, capsys):

@@ -1,36 +1,58 @@
 """What plain streams reach on this device: the ceilings of every share.
 
-A copy of a gigabyte is the rate of the page; a stream of the same reads and
-writes, at a cell's own size, is the fairer one beside it: a small copy never
-reaches the rate of a large one.
+The best copy of a gigabyte is the rate of the page: torch's own, and one by a
+kernel. A stream of the same reads and writes, at a cell's own size, is the fairer
+ceiling beside it: a small copy never reaches the rate of a large one.
 """
 
 from collections.abc import Callable, Sequence
 
-MIXES = ("1R1W", "2R1W", "2R2W", "3R1W", "1R0W")
 LARGE = 2**30  # bytes moved by the large copy
+SWEEP = (2**28, 2**32)  # to see that a large copy is large enough
+EVERY = 10  # cells from one large stream to the next
+ALIGNED = 16  # numbers: what Triton must know to load 16 bytes at once
+SIZE = 2  # bytes of a bfloat16
 
 
-def stream(mix: str, moved: int, device: str, sets: int) -> list[Callable]:
-    """Calls, one a set, that move `moved` bytes as the mix says."""
-    return [_one(mix, moved, device, "bfloat16", seed) for seed in range(sets)]
+def numbers(mix: str, moved: int) -> int:
+    """In each tensor of a stream that moves about so many bytes: whole blocks."""
+    from snippets.memory_bound.streams import BLOCK
+
+    count = moved // (int(mix[0]) + int(mix[2])) // SIZE
+    whole = BLOCK if count >= BLOCK else ALIGNED
+    return max(ALIGNED, count // whole * whole)
 
 
-def _one(mix: str, moved: int, device: str, dtype: str, seed: int) -> Callable:
+def bytes_of(mix: str, moved: int) -> int:
+    """What a stream of about so many bytes moves in truth."""
+    return (int(mix[0]) + int(mix[2])) * SIZE * numbers(mix, moved)
+
+
+def streams(mix: str, moved: int, device: str, sets: int) -> dict[str, list[Callable]]:
+    """Ways to run a mix, `sets` calls each; a copy also as torch does it."""
+    made = [_tensors(mix, moved, device, seed) for seed in range(sets)]
+    found = {mix: [_kernel(*each) for each in made]}
+    if mix == "1R1W":
+        found["1R1W_copy"] = [_copy(*each) for each in made]
+    return found
+
+
+def _tensors(mix: str, moved: int, device: str, seed: int) -> tuple[Sequence, Sequence]:
+    """(inputs, outputs) of equal length, each at a multiple of 16 bytes."""
     import torch
 
-    reads, writes = int(mix[0]), int(mix[2])
-    size = torch.finfo(getattr(torch, dtype)).bits // 8
-    count = max(1, moved // (reads + writes) // size)
     generator = torch.Generator(device).manual_seed(seed)
-    made = torch.randn((reads, count), generator=generator, device=device)
-    inputs: Sequence = made.to(getattr(torch, dtype)).unbind()
-    outputs = [torch.empty_like(inputs[0]) for _ in range(writes)]
-    if mix == "1R0W":
-        return lambda: inputs[0].sum()
-    if mix == "1R1W":
-        return lambda: outputs[0].copy_(inputs[0])
-    return _kernel(inputs, outputs)
+    inputs = torch.randn(
+        (int(mix[0]), numbers(mix, moved)),
+        generator=generator, device=device, dtype=torch.bfloat16,
+    ).unbind()  # fmt: skip
+    outputs = [torch.empty_like(inputs[0]) for _ in range(int(mix[2]))]
+    assert all(each.data_ptr() % 16 == 0 for each in (*inputs, *outputs))
+    return inputs, outputs
+
+
+def _copy(inputs: Sequence, outputs: Sequence) -> Callable:
+    return lambda: outputs[0].copy_(inputs[0])
 
 
 def _kernel(inputs: Sequence, outputs: Sequence) -> Callable:

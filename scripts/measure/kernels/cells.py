@@ -109,7 +109,11 @@ def _rope_inputs(cell: Cell, seed: int, device: str) -> dict:
 
 
 def _wide(inputs: dict, *names: str) -> list:
-    return [inputs[name].detach().double().requires_grad_() for name in names]
+    return [inputs[name].double() for name in names]
+
+
+def _leaves(inputs: dict, *names: str) -> list:
+    return [wide.requires_grad_() for wide in _wide(inputs, *names)]
 
 
 def _rms(x, gain):
@@ -123,18 +127,18 @@ def _layer(x, gain, bias):
 
 
 def _rms_answer(inputs: dict) -> tuple:
-    return (_rms(*_wide(inputs, "x", "gain")).detach(),)
+    return (_rms(*_wide(inputs, "x", "gain")),)
 
 
 def _layer_answer(inputs: dict) -> tuple:
-    return (_layer(*_wide(inputs, "x", "gain", "bias")).detach(),)
+    return (_layer(*_wide(inputs, "x", "gain", "bias")),)
 
 
 def _gradients(function: Callable, *names: str) -> Callable:
     def answer(inputs: dict) -> tuple:
         import torch
 
-        leaves = _wide(inputs, *names)
+        leaves = _leaves(inputs, *names)
         return torch.autograd.grad(function(*leaves), leaves, inputs["dy"].double())
 
     return answer
@@ -150,13 +154,13 @@ def _stream(inputs: dict, x, branch):
 def _add_answer(inputs: dict) -> tuple:
     x, branch, gain = _wide(inputs, "x", "branch", "gain")
     stream = _stream(inputs, x, branch)
-    return stream.detach(), _rms(stream, gain).detach()
+    return stream, _rms(stream, gain)
 
 
 def _add_gradients(inputs: dict) -> tuple:
     import torch
 
-    leaves = _wide(inputs, "x", "branch", "gain")
+    leaves = _leaves(inputs, "x", "branch", "gain")
     stream = _stream(inputs, *leaves[:2])
     outputs = stream, _rms(stream, leaves[2])
     slopes = [inputs[name].double() for name in ("dstream", "dy")]
@@ -170,7 +174,7 @@ def _rope_answer(inputs: dict) -> tuple:
     normed = _rms(*_wide(inputs, "x", "gain"))
     a, b = normed.chunk(2, dim=-1)
     cos, sin = (inputs[name].double()[:, None] for name in ("cos", "sin"))
-    return (torch.cat((a * cos - b * sin, b * cos + a * sin), dim=-1).detach(),)
+    return (torch.cat((a * cos - b * sin, b * cos + a * sin), dim=-1),)
 
 
 def _cap_answer(inputs: dict) -> tuple:

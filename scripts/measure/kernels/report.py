@@ -1,11 +1,13 @@
 """From rows of kernels to shares of the copy rate. Pure Python: the site uses it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from math import isnan, nan
 from statistics import median
 
 from scripts.measure.spread import noise_floor, ratio, ratio_interval, tie
 
 LARGE = 5e8  # bytes: a copy of at least so many counts as large
+NOTHING = "—"  # what stands for a fact that a record cannot give
 MIX = {  # the stream that reads and writes as the operation does
     "rms_norm": "1R1W",
     "layer_norm": "1R1W",
@@ -17,12 +19,20 @@ MIX = {  # the stream that reads and writes as the operation does
     "add_rms_norm_backward": "3R1W",
 }
 OURS, AGAIN = "ours", "ours_again"
+CELL = ("operation", "rows", "width", "dtype", "gain_dtype", "heads", "layout")
 
 
 def timed(record, **wanted) -> list[dict]:
-    """Rows with a device time, streams left out."""
+    """Rows with a device time, streams left out, and what no graph could time."""
     rows = record.select(status="ok", **wanted)
+    rows = [row for row in rows if row["method"] != "event_flush"]
     return [r for r in rows if r["device_seconds"] and r["operation"] != "stream"]
+
+
+def streams(record, mix: str, **wanted) -> list[dict]:
+    """Rows of a mix with a time; a copy may be torch's own or a kernel's."""
+    rows = record.select(operation="stream", status="ok", **wanted)
+    return [r for r in rows if r["provider"] in (mix, f"{mix}_copy")]
 
 
 def rate(row: dict) -> float:
@@ -31,22 +41,17 @@ def rate(row: dict) -> float:
 
 
 def stream_rate(record, mix: str) -> float:
-    """Of the fastest large stream of a mix, bytes a second."""
-    large = [
-        rate(row)
-        for row in record.select(operation="stream", provider=mix)
-        if row["bytes"] >= LARGE
-    ]
-    every = record.select(operation="stream", provider=mix)
-    return max(large or [rate(row) for row in every])
+    """Of the fastest large stream of a mix, bytes a second; NaN without one."""
+    every = streams(record, mix)
+    large = [row for row in every if row["bytes"] >= LARGE]
+    return max((rate(row) for row in large or every), default=nan)
 
 
 def drift(record) -> float:
-    """How far the large copies of a run lie apart: most / least - 1."""
-    rows = record.select(operation="stream", provider="1R1W")
-    most = max(row["bytes"] for row in rows)
-    rates = [rate(row) for row in rows if row["bytes"] == most]
-    return max(rates) / min(rates) - 1
+    """How far the large copies by a kernel lie apart in a run: most / least - 1."""
+    rows = record.select(operation="stream", provider="1R1W", why="large", status="ok")
+    rates = [rate(row) for row in rows]
+    return max(rates) / min(rates) - 1 if rates else nan
 
 
 def share_of_copy(record, row: dict) -> float:
@@ -55,14 +60,15 @@ def share_of_copy(record, row: dict) -> float:
 
 
 def share_of_mix(record, row: dict) -> float:
-    """A row's rate over that of the large stream with its own reads and writes."""
-    return rate(row) / stream_rate(record, MIX[row["operation"]])
+    """A row's rate over that of the stream with its own reads, writes and bytes."""
+    beside = {name: row[name] for name in CELL if name != "operation"}
+    rows = streams(record, MIX[row["operation"]], beside=row["operation"], **beside)
+    return rate(row) / max((rate(each) for each in rows), default=nan)
 
 
 def cell_of(row: dict) -> tuple:
     """What tells one cell from another."""
-    names = ("operation", "rows", "width", "dtype", "gain_dtype", "heads", "layout")
-    return tuple(row[name] for name in names)
+    return tuple(row[name] for name in CELL)
 
 
 def cells(record) -> dict[tuple, dict[str, dict]]:
@@ -97,13 +103,24 @@ def faster_peers(record) -> list[tuple[tuple, str, float]]:
     return found
 
 
-def percent(share: float) -> str:
-    return f"{100 * share:.0f} %"
+def percent(share: float, digits: int = 0) -> str:
+    return NOTHING if isnan(share) else f"{100 * share:.{digits}f} %"
 
 
-def microseconds(seconds: Sequence[float]) -> str:
+def microseconds(seconds: Sequence[float] | None) -> str:
+    if not seconds:
+        return NOTHING
     value = 1e6 * median(seconds)
     return f"{value:.1f} µs" if value < 100 else f"{value:.0f} µs"
+
+
+def range_facts(name: str, shares: Iterable[float]) -> dict[str, str]:
+    """Least and most, of what there is."""
+    known = [share for share in shares if not isnan(share)]
+    return {
+        f"{name}_least": percent(min(known, default=nan)),
+        f"{name}_most": percent(max(known, default=nan)),
+    }
 
 
 def common_facts(record) -> dict[str, str]:
@@ -111,17 +128,20 @@ def common_facts(record) -> dict[str, str]:
     device = record.provenance["device"]
     found = {
         "machine": device["name"],
-        "floor": f"{100 * floor(record):.1f} %",
-        "drift": f"{100 * drift(record):.1f} %",
+        "floor": percent(floor(record), 1),
+        "drift": percent(drift(record), 1),
         "wrong": str(len(record.select(status="wrong"))),
         "failed": str(len(record.select(status="failed"))),
         "skipped": str(len(record.select(status="skipped"))),
+        "by_events": str(len(record.select(method="event_flush"))),
         "peers_ahead": str(len(faster_peers(record))),
     }
     mixes = {row["provider"] for row in record.select(operation="stream")}
-    for mix in sorted(mixes):
-        found[f"rate_{mix.lower()}"] = f"{stream_rate(record, mix) / 1e12:.2f} TB/s"
-    return found
+    for mix in sorted(mixes | {"1R1W"}):
+        speed = stream_rate(record, mix) / 1e12
+        found[f"rate_{mix.lower()}"] = NOTHING if isnan(speed) else f"{speed:.2f} TB/s"
+    ours = timed(record, provider=OURS)
+    return found | range_facts("mix", [share_of_mix(record, row) for row in ours])
 
 
 def line(record, operation: str, provider: str, **wanted) -> dict[int, float]:
@@ -131,8 +151,8 @@ def line(record, operation: str, provider: str, **wanted) -> dict[int, float]:
     dtype = "bfloat16" if "bfloat16" in dtypes else "float32"
     found: dict[int, tuple[int, float]] = {}
     for row in rows:
-        if row["dtype"] == row["gain_dtype"] == dtype:
-            share = row["rows"], share_of_copy(record, row)
+        share = row["rows"], share_of_copy(record, row)
+        if row["dtype"] == row["gain_dtype"] == dtype and not isnan(share[1]):
             found[row["width"]] = max(found.get(row["width"], share), share)
     return {width: share for width, (_, share) in sorted(found.items())}
 
@@ -148,6 +168,5 @@ def share_facts(
             for width, share in shares.items():
                 found[f"{operation}_{width}_{provider}"] = percent(share)
         ours = line(record, operation, OURS).values()
-        found[f"{operation}_least"] = percent(min(ours))
-        found[f"{operation}_most"] = percent(max(ours))
+        found |= range_facts(operation, ours)
     return found

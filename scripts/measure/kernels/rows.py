@@ -1,16 +1,24 @@
 """One cell as rows of a record: a row a provider, right or wrong, here or missing."""
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
-from functools import partial
+from math import isfinite, log2
 
-from scripts.measure.kernels import ceilings, gate, providers, timing
+from scripts.measure.kernels import (
+    capture,
+    gate,
+    launched,
+    providers,
+    timing,
+)
 from scripts.measure.kernels.cells import OPERATIONS, Cell
-from scripts.measure.records import Step
 
 LATER = (  # columns that only a finished cell fills
     *("method", "sets", "launches", "device_seconds", "call_seconds"),
-    *("relative", "ulp", "most_ulp", "same_bits", "why", "mhz", "celsius", "watt"),
+    *("relative", "ulp", "most_ulp", "same_bits", "kernels", "beside", "why"),
+    *("mhz", "least_mhz", "celsius", "watt"),
 )
 
 
@@ -30,54 +38,78 @@ def row(cell: Cell, provider: str, **found) -> dict:
     }
 
 
-def _here() -> str:
+def here() -> str:
+    """The device of all tensors."""
     import torch
 
     return "cuda" if torch.cuda.is_available() else "cpu"
 
 
-def _reason(error: Exception) -> str:
-    lines = str(error).strip().splitlines() or [""]
-    return f"{type(error).__name__}: {lines[0]}"[:200]
+def interpreted() -> bool:
+    """Whether kernels run in Triton's interpreter: then an error of ours is loud."""
+    return here() == "cpu"
 
 
-def checked(cell: Cell, calls: Sequence, inputs: dict, ours: bool) -> dict:
-    """The gate: distances from float64, worst output first, and repeated bits."""
+# The gate -----------------------------------------------------------------
+
+
+@contextmanager
+def _poison(ours: bool):
+    """Fresh memory holds NaN. Ours alone: compiled peers would compile once more."""
     import torch
 
-    operation = OPERATIONS[cell.operation]
     before = torch.are_deterministic_algorithms_enabled()
-    torch.use_deterministic_algorithms(True, warn_only=True)  # poisons fresh memory
+    torch.use_deterministic_algorithms(ours or before, warn_only=True)
     try:
-        first, again = calls[0](), calls[0]()
+        yield
     finally:
         torch.use_deterministic_algorithms(before)
-    wanted = operation.answer(inputs)
+
+
+def checked(cell: Cell, calls: Sequence, wanted: Sequence, ours: bool) -> dict:
+    """The gate: distances from float64, one an output, and repeated bits."""
+    with launched.watched() as kernels:
+        calls[0]()  # compiles, in the mode that is timed
+    with _poison(ours):
+        first, again = calls[0](), calls[0]()
     found = [
         gate.distance(each, right) for each, right in zip(first, wanted, strict=True)
     ]
-    interpreted = _here() == "cpu"
+    names = OPERATIONS[cell.operation].outputs
     passed = all(
-        distance.relative <= _allowed(cell, name, each, ours, interpreted)
-        for distance, name, each in zip(found, operation.outputs, first, strict=True)
+        distance.relative <= _allowed(cell, name, each, ours)
+        for distance, name, each in zip(found, names, first, strict=True)
     )
+    dtype = _dtype(first[0])
     return {
         "status": "ok" if passed else "wrong",
-        "relative": [distance.relative for distance in found],
-        "ulp": [distance.ulp for distance in found],
-        "most_ulp": [distance.most_ulp for distance in found],
+        "relative": [_finite(distance.relative) for distance in found],
+        "ulp": [_finite(distance.ulp) for distance in found],
+        "most_ulp": [_finite(distance.most_ulp) for distance in found],
         "same_bits": gate.same_bits(first, again),
+        "kernels": kernels or None,
+        "why": None if dtype == cell.dtype else f"its output is {dtype}",
     }
 
 
-def _allowed(cell: Cell, output: str, tensor, ours: bool, interpreted: bool) -> float:
-    from math import log2
+def _finite(value: float) -> float | None:
+    """A record holds no infinity: None where a NaN stood."""
+    return value if isfinite(value) else None
 
-    dtype = str(tensor.dtype).removeprefix("torch.")
-    allowed = gate.most_allowed(dtype, ours, interpreted)
+
+def _dtype(tensor) -> str:
+    return str(tensor.dtype).removeprefix("torch.")
+
+
+def _allowed(cell: Cell, output: str, tensor, ours: bool) -> float:
+    dtype = _dtype(tensor)
+    allowed = gate.most_allowed(dtype, ours, interpreted())
     if ours and output in ("dgain", "dbias") and dtype == "float32":
         return max(allowed, 1e-6 * log2(max(2, cell.rows)) ** 0.5)
     return allowed
+
+
+# A cell -------------------------------------------------------------------
 
 
 def measured(
@@ -96,105 +128,100 @@ def measured(
     """
     import torch
 
-    device = _here()
-    operation = OPERATIONS[cell.operation]
-    sets = _sets(operation.moved(cell), cold)
-    inputs = [operation.inputs(cell, seed, device) for seed in range(sets)]
-    rows, calls = {}, {}
-    for name in names:
-        try:
-            made = [providers.PROVIDERS[name](cell, each) for each in inputs]
-            rows[name] = checked(cell, made, inputs[0], name.startswith("ours"))
-            if rows[name]["status"] == "ok":
-                calls[name] = made
-        except providers.Missing as error:
-            rows[name] = {"status": "skipped", "why": str(error)}
-        except Exception as error:  # a peer's own failure is its row
-            if name == "ours":
-                raise
-            rows[name] = {"status": "failed", "why": _reason(error)}
-    before = timing.card()
-    if calls:
-        for name, timed in timing.device_times(calls, rounds).items():
-            rows[name] |= {
-                "method": timed.method,
-                "sets": timed.sets,
-                "launches": timed.launches,
-                "device_seconds": timed.seconds,
-                **before,
-            }
-        if call_rounds:
-            found = timing.call_times(calls, call_rounds, calls_of_a_sample)
-            for name, seconds in found.items():
-                rows[name]["call_seconds"] = seconds
+    capture.stream()
+    found: dict[str, dict] = {}
+    try:
+        calls = _gated(cell, names, found, cold)
+        _time(calls, found, rounds, call_rounds, calls_of_a_sample)
+        del calls
+    except Exception as error:  # inputs or answers that do not fit, say
+        if interpreted():
+            raise
+        _fail({name: capture.reason(error) for name in names}, found)
     providers.forget()
-    if device == "cuda":
+    if torch.cuda.is_available() and capture.alive():
         torch.cuda.empty_cache()
-    return [row(cell, name, **found) for name, found in rows.items()]
-
-
-def _sets(moved: int, cold: bool) -> int:
-    """How many sets of inputs; two where there is no cache to be cold."""
-    if _here() == "cpu":
-        return 2
-    return timing.sets_needed(moved) if cold else 1
-
-
-def streams(
-    moved: int, mixes: Sequence[str], rounds: int, when: str, cold: bool = True
-) -> list[dict]:
-    """What plain streams of about so many bytes take: rows of operation `stream`."""
-    rows = []
-    for mix in mixes:
-        calls = ceilings.stream(mix, moved, _here(), _sets(moved, cold))
-        timed = timing.device_times({mix: calls}, rounds)[mix]
-        cell = Cell("stream", moved, 1)
-        rows.append(
-            row(
-                cell,
-                mix,
-                bytes=moved,
-                why=when,
-                method=timed.method,
-                sets=timed.sets,
-                launches=timed.launches,
-                device_seconds=timed.seconds,
-                **timing.card(),
-            )
-        )
+    rows = [row(cell, name, **found[name]) for name in names]
+    if not interpreted():
+        _tell(rows)
     return rows
 
 
-def steps(
-    cells: Sequence[Cell],
-    names: Sequence[str],
-    size: str,
-    *,
-    more: Sequence[str] = (),
-    first: int = 0,
-    call_rounds: int = 0,
-    cold: bool = True,
-) -> list[Step]:
-    """A step a cell: its providers, then the streams it is held against.
+def _tell(rows: Sequence[dict]) -> None:
+    """What somebody who watches a run should know at once."""
+    for each in rows:
+        if each["status"] in ("wrong", "failed") or each["method"] == "event_flush":
+            where = f"{each['operation']} {each['rows']}x{each['width']}"
+            said = f"{where} {each['provider']}: {each['status']}, {each['why']}"
+            print(said, file=sys.stderr, flush=True)
 
-    The `first` cells are timed by the `more` providers too.
-    The large copy runs beside every cell, so that a run that was stopped and went
-    on in another process has its ceilings there too.
-    """
-    rounds = 2 if size == "tiny" else timing.ROUNDS
-    large = 4096 if size == "tiny" else ceilings.LARGE
-    calls = 2 if size == "tiny" else 100
 
-    def run(cell: Cell, names: Sequence[str]) -> list[dict]:
-        operation = OPERATIONS[cell.operation]
-        found = measured(cell, names, rounds, call_rounds, cold, calls)
-        found += streams(
-            operation.moved(cell), (operation.mix,), rounds, "own size", cold
-        )
-        mixes = dict.fromkeys(("1R1W", operation.mix))
-        return found + streams(large, tuple(mixes), rounds, "large")
+def _gated(
+    cell: Cell, names: Sequence[str], found: dict[str, dict], cold: bool
+) -> dict[str, list]:
+    """Fill in a row of each name; the calls, one a set, of those that passed."""
+    operation = OPERATIONS[cell.operation]
+    sets = sets_of(operation.moved(cell), cold)
+    inputs = [operation.inputs(cell, seed, here()) for seed in range(sets)]
+    wanted = operation.answer(inputs[0])
+    calls = {}
+    for name in names:
+        ours = name.startswith("ours")
+        try:
+            made = [providers.PROVIDERS[name](cell, each) for each in inputs]
+            found[name] = checked(cell, made, wanted, ours)
+            if found[name]["status"] == "ok":
+                calls[name] = made
+        except providers.Missing as error:
+            found[name] = {"status": "skipped", "why": str(error)}
+        except Exception as error:  # a failure is a row
+            if ours and interpreted():
+                raise
+            _fail({name: capture.reason(error)}, found)
+    return calls
 
-    return [
-        Step(asdict(cell), partial(run, cell, (*names, *more) if i < first else names))
-        for i, cell in enumerate(cells)
-    ]
+
+def _time(
+    calls: dict[str, list],
+    found: dict[str, dict],
+    rounds: int,
+    call_rounds: int,
+    calls_of_a_sample: int,
+) -> None:
+    """Fill in the times of those that passed; an error is the row of who made it."""
+    failed: dict[str, str] = {}
+    for name, timed in timing.device_times(calls, rounds, failed).items():
+        found[name] |= columns(timed)
+        found[name]["why"] = timed.why or found[name]["why"]
+    if call_rounds:
+        left = {name: calls[name] for name in calls if name not in failed}
+        called = timing.call_times(left, call_rounds, calls_of_a_sample, failed)
+        for name, seconds in called.items():
+            found[name]["call_seconds"] = seconds
+    _fail(failed, found)
+
+
+def columns(timed: timing.Timed) -> dict:
+    """A time, as columns of a row."""
+    return {
+        "method": timed.method,
+        "sets": timed.sets,
+        "launches": timed.launches,
+        "device_seconds": timed.seconds,
+        **timed.card,
+    }
+
+
+def _fail(reasons: Mapping[str, str], found: dict[str, dict]) -> None:
+    """Mark rows as failed, with the reason; those that have no time yet."""
+    for name, why in reasons.items():
+        known = found.setdefault(name, {})
+        if known.get("status", "ok") == "ok":
+            known |= {"status": "failed", "why": why, "device_seconds": None}
+
+
+def sets_of(moved: int, cold: bool) -> int:
+    """How many sets of inputs; two where there is no cache to be cold."""
+    if here() == "cpu":
+        return 2
+    return timing.sets_needed(moved) if cold else 1
