@@ -62,6 +62,9 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("names", nargs="*", help="experiments; all when none is named")
     command.add_argument("--size", help="tiny, small or full")
     command.add_argument(
+        "--missing", action="store_true", help="leave out what has its record"
+    )
+    command.add_argument(
         "--deadline", type=float, metavar="SECONDS", help="shared among experiments"
     )
     command.add_argument(
@@ -96,7 +99,11 @@ def measure(options) -> int:
     size = options.size or ("full" if provenance.gpu() else "small")
     journal = options.journal or runner.CACHE
     outcome = runner.measure(
-        options.names, size, deadline=options.deadline, cache=journal
+        options.names,
+        size,
+        missing=options.missing,
+        deadline=options.deadline,
+        cache=journal,
     )
     for path in outcome.written:
         print(f"wrote {path.relative_to(ROOT)}")

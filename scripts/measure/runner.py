@@ -28,6 +28,7 @@ from scripts.measure.records import (
     RecordError,
     Step,
     experiments,
+    load,
     load_experiment,
     record_path,
     rows_problem,
@@ -182,18 +183,30 @@ class _Run:
         self.cache, self.folder, self.end, self.clock = cache, folder, end, clock
         self.steps = _steps(name, module, size)
         self.keys = [_key(step.cell) for step in self.steps]
-        machine = provenance.machine_name(getattr(module, "DEVICE", None))
+        self.machine = provenance.machine_name(getattr(module, "DEVICE", None))
         header = {
             "experiment": name,
             "size": size,
             "digest": digest.code_digest(name, folder=folder),
             "versions": provenance.versions(digest.packages(name, folder=folder)),
         }
-        self.journal = Journal(cache / machine / f"{name}.{size}.jsonl", header)
+        self.journal = Journal(cache / self.machine / f"{name}.{size}.jsonl", header)
 
     def todo(self) -> list[int]:
         """Numbers of the steps that are not done."""
         return [n for n, key in enumerate(self.keys) if key not in self.journal.done]
+
+    def recorded(self, root: Path) -> bool:
+        """Whether this machine has a whole record of this code, size and versions."""
+        path = record_path(self.name, self.machine, root)
+        if not path.is_file():
+            return False
+        there, now = load(path), self.journal.header
+        made = there.provenance
+        return (
+            (there.size, there.steps, made["digest"])
+            == (self.size, None, now["digest"])
+        ) and made["versions"] == now["versions"]
 
     @property
     def done(self) -> int:
@@ -294,6 +307,7 @@ def measure(
     names: Sequence[str] = (),
     size: str = "small",
     *,
+    missing: bool = False,
     deadline: float | None = None,
     root: Path = RECORDS,
     cache: Path = CACHE,
@@ -302,9 +316,10 @@ def measure(
 ) -> Outcome:
     """Run experiments (all without names) and write their records.
 
-    ``deadline`` is in seconds from now. Each experiment may take what is left
-    of it over how many are left, and begins no step that would end later, by
-    the pace of the steps done. A size `tiny` run is never recorded. Bad names
+    ``missing`` leaves out those whose record is up to date. ``deadline`` is in
+    seconds from now. Each experiment may take what is left of it over how many
+    are left, and begins no step that would end later, by the pace of the steps
+    done. A size `tiny` run is never recorded. Bad names
     or sizes raise RecordError before anything runs.
     """
     if size not in SIZES:
@@ -318,6 +333,9 @@ def measure(
         now = clock()
         share = (end - now) / (len(names) - place)
         run = _Run(name, modules[name], size, cache, folder, now + share, clock)
+        if missing and run.recorded(root):
+            _say(f"{name}: has its record")
+            continue
         if run.done:
             _say(f"{name}: going on, {run.done} of {len(run.steps)} steps were done")
         try:

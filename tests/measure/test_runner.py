@@ -48,6 +48,30 @@ def test_a_finished_run_writes_its_record_and_drops_the_journal(places, capsys):
     assert "wrote test-cpu/squares.json" in said
 
 
+def test_what_has_its_record_can_be_left_out(places, monkeypatch, capsys):
+    runner.measure(["squares"], "small", **places)
+    assert runner.measure(["squares"], "small", missing=True, **places).written == []
+    assert "squares: has its record" in capsys.readouterr().err
+    assert runner.measure(["squares"], "small", **places).written
+
+
+def _older_code(places, path):
+    _edit(places["folder"], "x * x", "x * x * 2")
+
+
+def _partial(places, path):
+    found = records.load(path)
+    found.provenance["steps"] = [1, 3]
+    records.save(found, places["root"])
+
+
+@pytest.mark.parametrize("spoil", [_older_code, _partial, lambda _, path: path.unlink()])
+def test_an_old_a_partial_and_no_record_are_measured(places, spoil):
+    (path,) = runner.measure(["squares"], "small", **places).written
+    spoil(places, path)
+    assert runner.measure(["squares"], "small", missing=True, **places).written
+
+
 def test_tiny_runs_and_is_not_recorded(places, capsys):
     outcome = runner.measure(["squares"], "tiny", **places)
     assert outcome.written == []
@@ -378,5 +402,6 @@ def test_the_command_hands_on_deadline_and_journal(monkeypatch, tmp_path):
     command = ["measure", "squares", "--size", "small", "--deadline", "9"]
     assert build.main([*command, "--journal", str(tmp_path)]) == 0
     assert build.main(command) == 0
-    places = [{"deadline": 9.0, "cache": place} for place in (tmp_path, runner.CACHE)]
-    assert asked == [((["squares"], "small"), each) for each in places]
+    usual = {"missing": False, "deadline": 9.0, "cache": runner.CACHE}
+    wanted = [{**usual, "cache": tmp_path}, usual]
+    assert asked == [((["squares"], "small"), each) for each in wanted]
