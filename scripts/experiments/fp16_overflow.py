@@ -269,9 +269,10 @@ WORDS = {
         ),
         "alt": (
             "六格折线图，横轴是因子，纵轴是份额，都是对数刻度。上面四格放大所有矩阵："
-            "没有 PB-Relax 的两格，查询与键的乘积最先越界，灰线一开始就接近顶端。有 "
-            "PB-Relax 的两格，这条线到很靠右才出现：Pre-Norm 是残差流先越界，夹心是"
-            "分支输出先越界，因子要到 {weights_sandwich_relaxed_breaks}。下面两格只放大"
+            "没有 PB-Relax 的两格，查询与键的乘积最先越界，灰线（残差流丢掉的份额）"
+            "一开始就接近顶端。有 PB-Relax 的两格，乘积那条线到很靠右才出现："
+            "Pre-Norm 是残差流先越界，夹心是分支输出先越界，"
+            "因子要到 {weights_sandwich_relaxed_breaks}。下面两格只放大"
             "写入矩阵：Pre-Norm 的残差流先越界，夹心只有分支输出，因子更大。"
         ),
     },
@@ -303,8 +304,9 @@ WORDS = {
         "alt": (
             "Six line charts of shares over the factor, both logarithmic. In the "
             "upper four all matrices grow. Without PB-Relax the products of queries "
-            "and keys leave the range first, and the grey line is near the top from "
-            "the start. With PB-Relax that line starts far to the right: in Pre-Norm "
+            "and keys leave the range first, and the grey line, the share of the "
+            "stream that is lost, is near the top from the start. With PB-Relax the "
+            "line of these products starts far to the right: in Pre-Norm "
             "the stream leaves first, in the sandwich the branch output, at a factor "
             "of {weights_sandwich_relaxed_breaks}. In the lower two only the writers "
             "grow: with Pre-Norm the stream leaves first, in the sandwich only the "

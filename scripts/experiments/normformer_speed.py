@@ -501,7 +501,7 @@ WORDS = {
         "gap": "损失之差（nat/字节）",
         "band": (
             "线与大标记：{seeds} 个种子的中位数；色带与竖线：从最小到最大；"
-            "小空心圆：每个种子，三角：训练结束仍未达到。灰色："
+            "小空心圆：每个种子，小三角：训练结束仍未达到的种子。灰色："
             "论文在 1.3B 上报告的加速。“默认”：PyTorch 的默认初始化。"
         ),
         "caption": (
@@ -542,8 +542,8 @@ WORDS = {
         "gap": "nats per byte",
         "band": (
             "Lines and large markers: median of {seeds} seeds. Bands, bars: least to "
-            "greatest. Small circles: each seed; triangles: not there by the end. "
-            "Grey: what the paper reports at 1.3B. Default: PyTorch's own "
+            "greatest. Small circles: each seed; small triangles: seeds not there by "
+            "the end. Grey: what the paper reports at 1.3B. Default: PyTorch's own "
             "initialization."
         ),
         "caption": (

@@ -394,6 +394,8 @@ def facts(record) -> dict[str, str]:
                 edges += rate in (rates[0], rates[-1])
                 note(f"{name}_best", best[word], 2)
                 found[f"{name}_best_rate"] = f"{rate:g}"
+                missed = [r for r in failed if r["learning_rate"] == rate]
+                found[f"{name}_best_failed"] = str(len(missed))
             gains = [a - b for a, b in zip(best["none"], best["long"], strict=True)]
             note(f"{variant}_{end}_gain", gains, 3)
         own = _runs(record, variant=variant)
