@@ -2,7 +2,7 @@
 import triton
 import triton.language as tl
 
-from snippets.triton_rms_norm.forward import offset
+from snippets.triton_rms_norm.forward import EARLY, offset
 
 
 @triton.jit(do_not_specialize=["rows"])
@@ -39,14 +39,16 @@ def add_rms_norm_forward(
 def add_rms_norm_backward(
     dy, dstream, stream, gain, rstd, dx, partial, rows,
     WIDTH: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
+    STAGES: tl.constexpr,
 ):  # fmt: skip
     """RMSNorm's backward walk, and what comes down the stream on top: 3R 1W."""
     program = tl.program_id(0)
     column = tl.arange(0, COLUMNS)
-    weight = tl.load(gain + column, mask=column < WIDTH, other=0.0)
-    weight = weight.to(tl.float32)[None, :]
-    total = tl.zeros((COLUMNS,), tl.float32)
-    for first in tl.range(program * ROWS, rows, tl.num_programs(0) * ROWS):
+    if COLUMNS <= EARLY:
+        weight = tl.load(gain + column, mask=column < WIDTH, other=0.0)
+    total = tl.zeros((ROWS, COLUMNS), tl.float32)
+    step = tl.num_programs(0) * ROWS
+    for first in tl.range(program * ROWS, rows, step, num_stages=STAGES):
         row = first + tl.arange(0, ROWS)
         inside = (row < rows)[:, None] & (column < WIDTH)[None, :]
         place = offset(row, WIDTH)[:, None] + column[None, :]
@@ -55,11 +57,14 @@ def add_rms_norm_backward(
         slope = tl.load(dy + place, mask=inside, other=0.0).to(tl.float32)
         below = tl.load(dstream + place, mask=inside, other=0.0)
         unit = value.to(tl.float32) * scale
-        total += tl.sum(slope * unit, axis=0)
-        slope *= weight
+        total += slope * unit
+        if COLUMNS > EARLY:
+            weight = tl.load(gain + column, mask=column < WIDTH, other=0.0)
+        slope *= weight.to(tl.float32)[None, :]
         along = tl.sum(slope * unit, axis=1)[:, None] / WIDTH
         result = (slope - unit * along) * scale + below.to(tl.float32)
         tl.store(dx + place, result.to(dx.dtype.element_ty), mask=inside)
+    total = tl.sum(total, axis=0)
     tl.store(partial + program * WIDTH + column, total, mask=column < WIDTH)
 
 

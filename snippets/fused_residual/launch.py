@@ -15,6 +15,7 @@ from snippets.triton_rms_norm.launch import (
     forward,
     programs,
     tile,
+    walk,
 )
 from snippets.triton_rms_norm.rows import row_layout
 
@@ -56,18 +57,20 @@ def add_backward(
     if width > WHOLE_BACKWARD:
         dx, dgain = backward(dy, stream, gain, rstd)
         return dx.add_(dstream), dgain
-    dx, dgain = torch.empty_like(stream), torch.zeros_like(gain)
-    if rows:
-        shape = tile(width)
-        most = programs(stream.device)
-        count = min(most, triton.cdiv(rows, shape["ROWS"]))
-        partial = gain.new_empty((count, width), dtype=torch.float32)
-        add_rms_norm_backward[(count,)](
-            dy, dstream, stream, gain, rstd, dx, partial, rows, width, **shape
-        )
-        sum_partials[(triton.cdiv(width, 64),)](
-            partial, dgain, count, width, COLUMNS=64
-        )
+    dx = torch.empty_like(stream)
+    if not rows:
+        return dx, torch.zeros_like(gain)
+    shape = walk(width, 3 * stream.element_size())
+    most = programs(stream.device, shape["num_warps"])
+    count = min(most, triton.cdiv(rows, shape["ROWS"]))
+    partial = gain.new_empty((count, width), dtype=torch.float32)
+    add_rms_norm_backward[(count,)](
+        dy, dstream, stream, gain, rstd, dx, partial, rows, width, **shape
+    )
+    dgain = torch.empty_like(gain)
+    sum_partials[(triton.cdiv(width, 16), 1)](
+        partial, dgain, dgain, count, width, num_warps=8
+    )
     return dx, dgain
 
 

@@ -43,6 +43,7 @@ def qk_norm_rope_backward(
     dy, x, gain, cos, sin, rstd, dx, partial, rows, time,
     heads, token_stride, head_stride,
     HALF: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
+    STAGES: tl.constexpr,
 ):  # fmt: skip
     """The rotation turned back, then RMSNorm's backward pass."""
     program = tl.program_id(0)
@@ -50,9 +51,10 @@ def qk_norm_rope_backward(
     first = tl.load(gain + column, mask=column < HALF, other=0.0).to(tl.float32)
     second = tl.load(gain + HALF + column, mask=column < HALF, other=0.0)
     second = second.to(tl.float32)
-    first_total = tl.zeros((1, COLUMNS), tl.float32)
-    second_total = tl.zeros((1, COLUMNS), tl.float32)
-    for start in tl.range(program * ROWS, rows, tl.num_programs(0) * ROWS):
+    first_total = tl.zeros((ROWS, COLUMNS), tl.float32)
+    second_total = tl.zeros((ROWS, COLUMNS), tl.float32)
+    step = tl.num_programs(0) * ROWS
+    for start in tl.range(program * ROWS, rows, step, num_stages=STAGES):
         row = start + tl.arange(0, ROWS)  # (1)!
         inside = (row < rows)[:, None] & (column < HALF)
         source = (
@@ -72,8 +74,8 @@ def qk_norm_rope_backward(
         )
         da = turned * c + other * s  # (2)!
         db = other * c - turned * s
-        first_total += tl.sum(da * a, axis=0)[None, :]
-        second_total += tl.sum(db * b, axis=0)[None, :]  # (3)!
+        first_total += da * a
+        second_total += db * b  # (3)!
         da *= first
         db *= second
         along = tl.sum(da * a, axis=1) + tl.sum(db * b, axis=1)  # (4)!
@@ -84,8 +86,10 @@ def qk_norm_rope_backward(
             dx + place + HALF, ((db - b * along) * scale).to(out), mask=inside
         )
     target = partial + program * (2 * HALF) + column
-    tl.store(target, first_total, mask=column < HALF)
-    tl.store(target + HALF, second_total, mask=column < HALF)
+    first_sum = tl.sum(first_total, axis=0)[None, :]
+    second_sum = tl.sum(second_total, axis=0)[None, :]
+    tl.store(target, first_sum, mask=column < HALF)
+    tl.store(target + HALF, second_sum, mask=column < HALF)
 
 
 # --8<-- [end:qk_norm_rope_backward]

@@ -11,13 +11,21 @@ from snippets.qk_norm_rope.kernels import (
     qk_norm_rope_forward,
 )
 from snippets.triton_rms_norm.backward import sum_partials
-from snippets.triton_rms_norm.launch import TILE, programs
+from snippets.triton_rms_norm.launch import TILE, programs, stages
 
 
 def tile(half: int) -> dict[str, int]:
     """ROWS and COLUMNS of a kernel that holds both halves of a head."""
     columns = triton.next_power_of_2(half)
     return {"ROWS": max(1, TILE // 2 // columns), "COLUMNS": columns}
+
+
+def walk(half: int, size: int) -> dict[str, int]:
+    """tile of the kernel that walks over rows, size bytes an element."""
+    shape = tile(half)
+    loaded = 2 * 4 + 4 * size  # cos and sin, two halves of x and of dy
+    loaded *= shape["ROWS"] * shape["COLUMNS"]
+    return {**shape, "num_warps": 8, "STAGES": stages(loaded)}
 
 
 # --8<-- [end:tile]
@@ -51,17 +59,19 @@ def backward(
     """dx, in x's shape and dtype, and the gradient of the gain, in its own."""
     rows, (time, width) = len(rstd), (x.shape[1], x.shape[-1])
     dx = torch.empty(x.shape, dtype=x.dtype, device=x.device)
-    dgain = torch.zeros_like(gain)
-    if rows:
-        shape = tile(width // 2)
-        count = min(programs(x.device), triton.cdiv(rows, shape["ROWS"]))
-        partial = gain.new_empty((count, width), dtype=torch.float32)
-        qk_norm_rope_backward[(count,)](
-            dy.contiguous(), x, gain, cos, sin, rstd, dx, partial, rows, time,
-            *head_layout(x), width // 2, **shape,
-        )  # fmt: skip
-        grid = (triton.cdiv(width, 256),)
-        sum_partials[grid](partial, dgain, count, width, 256)
+    if not rows:
+        return dx, torch.zeros_like(gain)
+    shape = walk(width // 2, x.element_size())
+    count = min(programs(x.device, 8), triton.cdiv(rows, shape["ROWS"]))
+    partial = gain.new_empty((count, width), dtype=torch.float32)
+    qk_norm_rope_backward[(count,)](
+        dy.contiguous(), x, gain, cos, sin, rstd, dx, partial, rows, time,
+        *head_layout(x), width // 2, **shape,
+    )  # fmt: skip
+    dgain = torch.empty_like(gain)
+    sum_partials[(triton.cdiv(width, 16), 1)](
+        partial, dgain, dgain, count, width, num_warps=8
+    )
     return dx, dgain
 
 

@@ -2,27 +2,30 @@
 import triton
 import triton.language as tl
 
-from snippets.triton_rms_norm.forward import offset, row_start
+from snippets.triton_rms_norm.forward import EARLY, offset, row_start
 
 
 @triton.jit(do_not_specialize=["rows"])
 def layer_norm_backward(
-    dy, x, gain, mean, rstd, dx, gain_partial, bias_partial, rows,
+    dy, x, gain, mean, rstd, dx, partial, rows,
     heads, token_stride, head_stride, dy_stride,
     WIDTH: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
+    STAGES: tl.constexpr,
 ):  # fmt: skip
     """RMSNorm's walk over the rows, with a second mean and a second sum.
 
-    Reads dy and x once, writes dx once, and one float32 row each of
-    gain_partial and bias_partial for each program.
+    Reads dy and x once, writes dx once, and one float32 row for gain and
+    bias each, in partial[0] and partial[1], for each program.
     """
-    program = tl.program_id(0)
+    program, programs = tl.program_id(0), tl.num_programs(0)
     column = tl.arange(0, COLUMNS)
-    weight = tl.load(gain + column, mask=column < WIDTH, other=0.0)
-    weight = weight.to(tl.float32)[None, :]
-    gain_total = tl.zeros((COLUMNS,), tl.float32)
-    bias_total = tl.zeros((COLUMNS,), tl.float32)
-    for first in tl.range(program * ROWS, rows, tl.num_programs(0) * ROWS):
+    if COLUMNS <= EARLY:
+        weight = tl.load(gain + column, mask=column < WIDTH, other=0.0)
+    gain_total = tl.zeros((ROWS, COLUMNS), tl.float32)
+    bias_total = tl.zeros((ROWS, COLUMNS), tl.float32)
+    for first in tl.range(
+        program * ROWS, rows, programs * ROWS, num_stages=STAGES
+    ):
         row = first + tl.arange(0, ROWS)
         inside = (row < rows)[:, None] & (column < WIDTH)[None, :]
         start = row_start(row, heads, token_stride, head_stride)
@@ -38,9 +41,11 @@ def layer_norm_backward(
         )
         unit = (value.to(tl.float32) - middle) * scale  # (1)!
         slope = slope.to(tl.float32)
-        gain_total += tl.sum(slope * unit, axis=0)
-        bias_total += tl.sum(slope, axis=0)  # (2)!
-        slope *= weight
+        gain_total += slope * unit
+        bias_total += slope  # (2)!
+        if COLUMNS > EARLY:
+            weight = tl.load(gain + column, mask=column < WIDTH, other=0.0)
+        slope *= weight.to(tl.float32)[None, :]
         along = tl.sum(slope * unit, axis=1)[:, None] / WIDTH
         level = tl.sum(slope, axis=1)[:, None] / WIDTH
         result = (slope - level - unit * along) * scale
@@ -49,9 +54,10 @@ def layer_norm_backward(
             result.to(dx.dtype.element_ty),
             mask=inside,
         )
-    target = program * WIDTH + column
-    tl.store(gain_partial + target, gain_total, mask=column < WIDTH)
-    tl.store(bias_partial + target, bias_total, mask=column < WIDTH)
+    target = partial + program * WIDTH + column
+    tl.store(target, tl.sum(gain_total, axis=0), mask=column < WIDTH)
+    target += programs * WIDTH
+    tl.store(target, tl.sum(bias_total, axis=0), mask=column < WIDTH)
 
 
 # --8<-- [end:layer_norm_backward]
@@ -94,16 +100,16 @@ def layer_norm_backward_wide(
 
 @triton.jit(do_not_specialize=["rows"])
 def affine_gradients(
-    dy, x, mean, rstd, gain_partial, bias_partial, rows,
+    dy, x, mean, rstd, partial, rows,
     heads, token_stride, head_stride, dy_stride,
     WIDTH: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
 ):  # fmt: skip
     """Some columns of many rows a program: a second reading of dy and x."""
     column = tl.program_id(0) * COLUMNS + tl.arange(0, COLUMNS)
     split, splits = tl.program_id(1), tl.num_programs(1)
-    gain_total = tl.zeros((COLUMNS,), tl.float32)
-    bias_total = tl.zeros((COLUMNS,), tl.float32)
-    for first in tl.range(split * ROWS, rows, splits * ROWS):
+    gain_total = tl.zeros((ROWS, COLUMNS), tl.float32)
+    bias_total = tl.zeros((ROWS, COLUMNS), tl.float32)
+    for first in tl.range(split * ROWS, rows, splits * ROWS, num_stages=3):
         row = first + tl.arange(0, ROWS)
         inside = (row < rows)[:, None] & (column < WIDTH)[None, :]
         start = row_start(row, heads, token_stride, head_stride)[:, None]
@@ -114,11 +120,12 @@ def affine_gradients(
         slope = tl.load(dy + place + column[None, :], mask=inside, other=0.0)
         slope = slope.to(tl.float32)
         unit = (value.to(tl.float32) - middle) * scale
-        gain_total += tl.sum(slope * unit, axis=0)
-        bias_total += tl.sum(slope, axis=0)
-    target = split * WIDTH + column
-    tl.store(gain_partial + target, gain_total, mask=column < WIDTH)
-    tl.store(bias_partial + target, bias_total, mask=column < WIDTH)
+        gain_total += slope * unit
+        bias_total += slope
+    target = partial + split * WIDTH + column
+    tl.store(target, tl.sum(gain_total, axis=0), mask=column < WIDTH)
+    target += splits * WIDTH
+    tl.store(target, tl.sum(bias_total, axis=0), mask=column < WIDTH)
 
 
 # --8<-- [end:wide]

@@ -19,6 +19,7 @@ from snippets.triton_rms_norm.launch import (
     WHOLE_FORWARD,
     programs,
     tile,
+    walk,
 )
 from snippets.triton_rms_norm.rows import row_layout
 
@@ -57,15 +58,14 @@ def backward(
     rows, *layout = row_layout(x)
     width = x.shape[-1]
     dx = torch.empty(x.shape, dtype=x.dtype, device=x.device)
-    dgain, dbias = torch.zeros_like(gain), torch.zeros_like(gain)
     if not rows:
-        return dx, dgain, dbias
+        return dx, torch.zeros_like(gain), torch.zeros_like(gain)
     dy = dy.contiguous()
-    most = programs(x.device)
-    shape = tile(width)
+    shape = walk(width, 3 * x.element_size())  # (1)!
     if width > WHOLE_BACKWARD:
-        count = max(1, most * 1024 // width)  # splits of the rows
+        count = max(1, programs(x.device, 8) * 1024 // width)
     else:
+        most = programs(x.device, shape["num_warps"])
         count = min(most, triton.cdiv(rows, shape["ROWS"]))
     partial = gain.new_empty((2, count, width), dtype=torch.float32)
     if width > WHOLE_BACKWARD:
@@ -74,18 +74,18 @@ def backward(
             num_warps=16,
         )  # fmt: skip
         affine_gradients[(triton.cdiv(width, 1024), count)](
-            dy, x, mean, rstd, *partial, rows, *layout, width,
-            width, ROWS=8, COLUMNS=1024, num_warps=8,
+            dy, x, mean, rstd, partial, rows, *layout, width,
+            width, ROWS=4, COLUMNS=1024, num_warps=8,
         )  # fmt: skip
     else:
         layer_norm_backward[(count,)](
-            dy, x, gain, mean, rstd, dx, *partial, rows, *layout, width,
+            dy, x, gain, mean, rstd, dx, partial, rows, *layout, width,
             width, **shape,
         )  # fmt: skip
-    for sums, result in zip(partial, (dgain, dbias), strict=True):
-        sum_partials[(triton.cdiv(width, 64),)](
-            sums, result, count, width, COLUMNS=64
-        )
+    dgain, dbias = torch.empty_like(gain), torch.empty_like(gain)
+    sum_partials[(triton.cdiv(width, 16), 2)](
+        partial, dgain, dbias, count, width, num_warps=8
+    )
     return dx, dgain, dbias
 
 

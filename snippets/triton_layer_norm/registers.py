@@ -1,12 +1,13 @@
-from snippets.triton_rms_norm.launch import tile
+from snippets.triton_rms_norm.forward import EARLY
+from snippets.triton_rms_norm.launch import walk
 
 print("width threads RMSNorm LayerNorm available")
 for width in (1024, 4096, 8192, 16_384):
-    rows, columns, warps = tile(width).values()
+    rows, columns, warps, _ = walk(width, 4).values()
     threads = 32 * warps
     each = rows * columns // threads  # an array of the tile's size
-    sums = columns // threads  # an array of one row's size
-    available = min(255, 65_536 // threads)
-    rms = 2 * each + 2 * sums  # value, slope; gain, its sum
-    layer = rms + sums  # and the bias's sum
+    gain = columns // threads if columns <= EARLY.value else 0
+    rms = 3 * each + gain  # value, slope and the gain's sum
+    layer = rms + each  # and the bias's sum
+    available = 65_536 // (16 * 32)  # 16 warps run on an SM
     print(f"{width:5} {threads:7} {rms:7} {layer:9} {available:9}")

@@ -2,7 +2,7 @@
 import triton
 import triton.language as tl
 
-from snippets.triton_rms_norm.forward import offset, row_start
+from snippets.triton_rms_norm.forward import EARLY, offset, row_start
 
 
 @triton.jit(do_not_specialize=["rows"])
@@ -10,6 +10,7 @@ def rms_norm_backward(
     dy, x, gain, rstd, dx, partial, rows,
     heads, token_stride, head_stride, dy_stride,
     WIDTH: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
+    STAGES: tl.constexpr,
 ):  # fmt: skip
     """A program walks over many rows; its sum for the gain stays in registers.
 
@@ -18,10 +19,11 @@ def rms_norm_backward(
     """
     program = tl.program_id(0)
     column = tl.arange(0, COLUMNS)
-    weight = tl.load(gain + column, mask=column < WIDTH, other=0.0)
-    weight = weight.to(tl.float32)[None, :]
-    total = tl.zeros((COLUMNS,), tl.float32)
-    for first in tl.range(program * ROWS, rows, tl.num_programs(0) * ROWS):
+    if COLUMNS <= EARLY:
+        weight = tl.load(gain + column, mask=column < WIDTH, other=0.0)
+    total = tl.zeros((ROWS, COLUMNS), tl.float32)  # (1)!
+    step = tl.num_programs(0) * ROWS  # (2)!
+    for first in tl.range(program * ROWS, rows, step, num_stages=STAGES):
         row = first + tl.arange(0, ROWS)
         inside = (row < rows)[:, None] & (column < WIDTH)[None, :]
         start = row_start(row, heads, token_stride, head_stride)
@@ -36,8 +38,10 @@ def rms_norm_backward(
         )
         unit = value.to(tl.float32) * scale
         slope = slope.to(tl.float32)
-        total += tl.sum(slope * unit, axis=0)
-        slope *= weight
+        total += slope * unit
+        if COLUMNS > EARLY:  # (3)!
+            weight = tl.load(gain + column, mask=column < WIDTH, other=0.0)
+        slope *= weight.to(tl.float32)[None, :]
         along = tl.sum(slope * unit, axis=1)[:, None] / WIDTH
         result = (slope - unit * along) * scale
         tl.store(
@@ -45,6 +49,7 @@ def rms_norm_backward(
             result.to(dx.dtype.element_ty),
             mask=inside,
         )
+    total = tl.sum(total, axis=0)
     tl.store(partial + program * WIDTH + column, total, mask=column < WIDTH)
 
 
@@ -54,18 +59,24 @@ def rms_norm_backward(
 # --8<-- [start:sum_partials]
 @triton.jit(do_not_specialize=["programs"])
 def sum_partials(
-    partial, result, programs,
-    WIDTH: tl.constexpr, COLUMNS: tl.constexpr, ROWS: tl.constexpr = 32,
+    partial, result, second, programs, WIDTH: tl.constexpr,
+    COLUMNS: tl.constexpr = 16, ROWS: tl.constexpr = 512,
 ):  # fmt: skip
-    """result[column] = partial[:, column].sum(), always in the same order."""
+    """result[column] = partial[0, :, column].sum(), always in the same order.
+
+    In a grid of (blocks of columns, 2), second gets the sums of partial[1].
+    """
+    if tl.program_id(1) == 1:
+        partial += programs * WIDTH
+        result = second
     column = tl.program_id(0) * COLUMNS + tl.arange(0, COLUMNS)
-    total = tl.zeros((COLUMNS,), tl.float32)
-    for first in tl.range(0, programs, ROWS):
+    total = tl.zeros((ROWS, COLUMNS), tl.float32)
+    for first in tl.range(0, programs, ROWS):  # (1)!
         row = first + tl.arange(0, ROWS)
         inside = (row < programs)[:, None] & (column < WIDTH)[None, :]
         place = partial + row[:, None] * WIDTH + column[None, :]
-        total += tl.sum(tl.load(place, mask=inside, other=0.0), axis=0)
-    total = total.to(result.dtype.element_ty)
+        total += tl.load(place, mask=inside, other=0.0)
+    total = tl.sum(total, axis=0).to(result.dtype.element_ty)
     tl.store(result + column, total, mask=column < WIDTH)
 
 
@@ -111,8 +122,8 @@ def gain_gradient(
     """Some columns of many rows a program: a second reading of dy and x."""
     column = tl.program_id(0) * COLUMNS + tl.arange(0, COLUMNS)
     split, splits = tl.program_id(1), tl.num_programs(1)
-    total = tl.zeros((COLUMNS,), tl.float32)
-    for first in tl.range(split * ROWS, rows, splits * ROWS):
+    total = tl.zeros((ROWS, COLUMNS), tl.float32)
+    for first in tl.range(split * ROWS, rows, splits * ROWS, num_stages=3):
         row = first + tl.arange(0, ROWS)
         inside = (row < rows)[:, None] & (column < WIDTH)[None, :]
         start = row_start(row, heads, token_stride, head_stride)[:, None]
@@ -121,7 +132,8 @@ def gain_gradient(
         value = tl.load(x + start + column[None, :], mask=inside, other=0.0)
         slope = tl.load(dy + place + column[None, :], mask=inside, other=0.0)
         unit = value.to(tl.float32) * scale
-        total += tl.sum(slope.to(tl.float32) * unit, axis=0)
+        total += slope.to(tl.float32) * unit
+    total = tl.sum(total, axis=0)
     tl.store(partial + split * WIDTH + column, total, mask=column < WIDTH)
 
 

@@ -2,6 +2,8 @@
 import triton
 import triton.language as tl
 
+EARLY = tl.constexpr(8192)  # columns up to which the gain is loaded first
+
 
 @triton.jit
 def offset(row, stride):

@@ -10,12 +10,14 @@ from snippets.triton_rms_norm.backward import (
     sum_partials,
 )
 from snippets.triton_rms_norm.forward import (
+    EARLY,
     rms_norm_forward,
     rms_norm_forward_wide,
 )
 from snippets.triton_rms_norm.rows import row_layout
 
 TILE = 4096  # elements that a program holds when rows are narrow
+SHARED = 220_000  # bytes; a program on Hopper can have 232,448
 WHOLE_FORWARD = 65_536  # the widest row that a program holds as a whole
 WHOLE_BACKWARD = 16_384  # less: x, dy and the gain's sum at once
 PIECE = 8192  # columns at a time of wider rows
@@ -30,6 +32,33 @@ def tile(width: int) -> dict[str, int]:
 
 
 # --8<-- [end:tile]
+
+
+# --8<-- [start:walk]
+def stages(loaded: int) -> int:
+    """STAGES of a loop that loads so many bytes each time round: 3 at most."""
+    return 1 + min(2, SHARED // loaded)
+
+
+def walk(width: int, size: int) -> dict[str, int]:
+    """tile of a kernel that walks over rows of size bytes an element."""
+    shape = tile(width)
+    held = shape["ROWS"] * shape["COLUMNS"]
+    if held > EARLY.value:
+        size += 4  # the gain, in float32 at most
+    warps = 8 if held <= TILE else 16
+    return {**shape, "num_warps": warps, "STAGES": stages(held * size)}
+
+
+def programs(device: torch.device, warps: int) -> int:
+    """How many programs walk over the rows: 16 warps on each SM."""
+    if device.type != "cuda":
+        return 4  # the interpreter: any small number shows the partial sums
+    found = torch.cuda.get_device_properties(device)
+    return 16 // warps * found.multi_processor_count
+
+
+# --8<-- [end:walk]
 
 
 # --8<-- [start:forward]
@@ -56,14 +85,6 @@ def forward(x: Tensor, gain: Tensor, eps: float) -> tuple[Tensor, Tensor]:
 
 
 # --8<-- [start:backward]
-def programs(device: torch.device) -> int:
-    """How many programs walk over the rows in the backward pass."""
-    if device.type != "cuda":
-        return 4  # the interpreter: any small number shows the partial sums
-    found = torch.cuda.get_device_properties(device)
-    return 2 * found.multi_processor_count
-
-
 def backward(
     dy: Tensor, x: Tensor, gain: Tensor, rstd: Tensor
 ) -> tuple[Tensor, Tensor]:
@@ -74,28 +95,29 @@ def backward(
     if not rows:
         return dx, torch.zeros_like(gain)
     dy = dy.contiguous()  # (1)!
-    most = programs(x.device)
     if width > WHOLE_BACKWARD:
         rms_norm_backward_wide[(rows,)](
             dy, x, gain, rstd, dx, *layout, width, width, PIECE, num_warps=16
         )
+        most = programs(x.device, 8)
         count = max(1, most * 1024 // width)  # splits of the rows
         partial = gain.new_empty((count, width), dtype=torch.float32)
         grid = (triton.cdiv(width, 1024), count)
         gain_gradient[grid](
             dy, x, rstd, partial, rows, *layout, width,
-            width, ROWS=8, COLUMNS=1024, num_warps=8,
+            width, ROWS=4, COLUMNS=1024, num_warps=8,
         )  # fmt: skip
     else:
-        shape = tile(width)
+        shape = walk(width, 2 * x.element_size())
+        most = programs(x.device, shape["num_warps"])
         count = min(most, triton.cdiv(rows, shape["ROWS"]))
         partial = gain.new_empty((count, width), dtype=torch.float32)
         rms_norm_backward[(count,)](
             dy, x, gain, rstd, dx, partial, rows, *layout, width, width, **shape
         )
     dgain = torch.empty_like(gain)
-    sum_partials[(triton.cdiv(width, 64),)](
-        partial, dgain, count, width, COLUMNS=64
+    sum_partials[(triton.cdiv(width, 16), 1)](
+        partial, dgain, dgain, count, width, num_warps=8
     )
     return dx, dgain
 

@@ -10,6 +10,7 @@ from snippets.fused_residual.operator import (
 )
 from snippets.rms_norm import reference
 from snippets.triton_rms_norm import launch
+from snippets.triton_rms_norm.forward import EARLY
 from snippets.triton_rms_norm.operator import rms_norm
 from tests.kernel_gate import (
     DTYPES,
@@ -60,7 +61,11 @@ def check_many_rows(norm):
 
 
 def check_wide_rows(norm):
-    for width in (launch.WHOLE_FORWARD + 1, launch.WHOLE_BACKWARD + 1):
+    for width in (
+        EARLY.value + 1,
+        launch.WHOLE_FORWARD + 1,
+        launch.WHOLE_BACKWARD + 1,
+    ):
         check(norm, *pair(3, width))
 
 

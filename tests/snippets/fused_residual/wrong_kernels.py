@@ -34,6 +34,11 @@ CHANGES = {
         "(slope - unit * along) * scale + below.to(tl.float32)",
         "(slope - unit * along + below.to(tl.float32)) * scale",
     ),
+    "gain_gradient_of_the_last_tile": (
+        "kernels.py",
+        "total += slope * unit",
+        "total = slope * unit",
+    ),
     "wide_stream_gradient_dropped": (
         "launch.py",
         "dx.add_(dstream)",

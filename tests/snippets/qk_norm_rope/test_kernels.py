@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from snippets.qk_norm.rope import rotate
+from snippets.qk_norm_rope import launch
 from snippets.qk_norm_rope.operator import (
     angles,
     qk_norm_rope,
@@ -86,6 +87,15 @@ def test_right(check):
 @pytest.mark.parametrize("wrong", WRONG, ids=lambda f: f.__name__)
 def test_rejects(wrong, known_wrong):
     known_wrong.rejected_by(CHECKS, wrong)
+
+
+@pytest.mark.parametrize("size", [2, 4])
+def test_tiles_loaded_ahead_fit_into_shared_memory(size):
+    for width in (2, 64, 128, 192, 4096, 8192, 16_384, 65_536):
+        shape = launch.walk(width // 2, size)
+        held = shape["ROWS"] * shape["COLUMNS"]
+        loaded = held * (2 * 4 + 4 * size) + 4 * shape["ROWS"]
+        assert (shape["STAGES"] - 1) * loaded < 232_448 - 8000  # of a Hopper GPU
 
 
 def test_later_positions_take_later_angles():

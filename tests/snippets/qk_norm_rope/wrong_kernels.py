@@ -35,8 +35,13 @@ CHANGES = {
     "statistic_detached": ("kernels.py", "da - a * along", "da - a * (0.0 * along)"),
     "gain_gradient_after_the_gain": (
         "kernels.py",
-        "first_total += tl.sum(da * a, axis=0)",
-        "first_total += tl.sum(da * first * a, axis=0)",
+        "first_total += da * a",
+        "first_total += da * first * a",
+    ),
+    "gain_gradient_of_the_last_tile": (
+        "kernels.py",
+        "second_total += db * b",
+        "second_total = db * b",
     ),
 }
 WRONG = variants("qk_norm_rope", CHANGES, "qk_norm_rope")

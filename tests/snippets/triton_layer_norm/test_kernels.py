@@ -10,6 +10,7 @@ from snippets.triton_layer_norm.operator import (
     layer_norm_op,
 )
 from snippets.triton_rms_norm import launch
+from snippets.triton_rms_norm.forward import EARLY
 from tests.kernel_gate import (
     DTYPES,
     INTERPRETED,
@@ -64,6 +65,10 @@ def check_many_rows(norm):
     check(norm, draw(40, 1100, dtype=torch.bfloat16))
 
 
+def check_rows_with_a_late_gain(norm):
+    check(norm, draw(5, EARLY.value + 1, offset=0.5))
+
+
 def check_wide_rows(norm):
     check(norm, draw(3, launch.WHOLE_FORWARD + 4465, offset=1.0))
     check(norm, draw(9, launch.WHOLE_BACKWARD + 1))
@@ -94,6 +99,7 @@ CHECKS = [
     check_far_means,
     check_many_rows,
     check_rows_with_gaps,
+    check_rows_with_a_late_gain,
     check_wide_rows,
     check_far_rows,
 ]

@@ -46,17 +46,24 @@ CHANGES = {
     ),
     "bias_gradient_times_the_gain": (
         "backward.py",
-        "bias_total += tl.sum(slope, axis=0)  # (2)!\n        slope *= weight",
-        "slope *= weight\n        bias_total += tl.sum(slope, axis=0)",
+        "bias_total += slope  # (2)!",
+        "bias_total += slope * weight.to(tl.float32)[None, :]",
     ),
     "gain_gradient_not_centred": (
         "backward.py",
-        "        slope = slope.to(tl.float32)\n"
-        "        gain_total += tl.sum(slope * unit, axis=0)\n"
-        "        bias_total += tl.sum(slope, axis=0)  # (2)!",
-        "        slope = slope.to(tl.float32)\n"
-        "        gain_total += tl.sum(slope * value.to(tl.float32) * scale, axis=0)\n"
-        "        bias_total += tl.sum(slope, axis=0)  # (2)!",
+        "gain_total += slope * unit\n        bias_total += slope  # (2)!",
+        "gain_total += slope * value.to(tl.float32) * scale\n"
+        "        bias_total += slope",
+    ),
+    "gradients_of_the_last_tile": (
+        "backward.py",
+        "bias_total += slope  # (2)!",
+        "bias_total = slope",
+    ),
+    "second_sum_not_launched": (
+        "launch.py",
+        "(triton.cdiv(width, 16), 2)",
+        "(triton.cdiv(width, 16), 1)",
     ),
 }
 WRONG = variants("triton_layer_norm", CHANGES, "layer_norm")

@@ -5,7 +5,9 @@ import torch
 
 from snippets.rms_norm import reference
 from snippets.triton_rms_norm import launch
+from snippets.triton_rms_norm.backward import sum_partials
 from snippets.triton_rms_norm.formula import formula
+from snippets.triton_rms_norm.forward import EARLY
 from snippets.triton_rms_norm.one_row import one_row
 from snippets.triton_rms_norm.operator import (
     rms_norm,
@@ -58,6 +60,11 @@ def check_many_rows(norm):
     check(norm, x, gains(1100))
 
 
+def check_rows_with_a_late_gain(norm):
+    width = EARLY.value + 1
+    check(norm, draw(5, width), gains(width))
+
+
 def check_wide_rows(norm):
     check(
         norm, draw(3, launch.WHOLE_FORWARD + 4465), gains(launch.WHOLE_FORWARD + 4465)
@@ -107,6 +114,7 @@ CHECKS = [
     check_many_rows,
     check_rows_with_gaps,
     check_extremes,
+    check_rows_with_a_late_gain,
     check_wide_rows,
     check_far_rows,
 ]
@@ -124,6 +132,28 @@ def test_rejects(wrong, known_wrong):
 
 def test_the_same_bits_again():
     assert_same_bits(rms_norm, rms_norm, [draw(70, 130), gains(130)])
+
+
+def test_more_partial_sums_than_one_tile_has_rows():
+    partial = draw(2, 700, 20)
+    found = torch.full((2, 20), torch.nan)
+    sum_partials[(2, 2)](partial, found[0], found[1], 700, 20)
+    assert_near(found, partial.double().sum(dim=1), "the sums")
+
+
+HOPPER = 232_448  # bytes of shared memory that a program can have at most
+
+
+@pytest.mark.parametrize("tensors", [2, 3])
+@pytest.mark.parametrize("size", [2, 4])
+def test_tiles_loaded_ahead_fit_into_shared_memory(tensors, size):
+    for width in (*range(1, 40), 1000, 4096, 4097, 8192, 8193, launch.WHOLE_BACKWARD):
+        shape = launch.walk(width, tensors * size)
+        rows, columns = shape["ROWS"], shape["COLUMNS"]
+        loaded = rows * (columns * tensors * size + 2 * 4)  # and two statistics
+        loaded += 4 * columns * (columns > EARLY.value)
+        assert (shape["STAGES"] - 1) * loaded < HOPPER - 8000  # for reductions
+        assert shape["STAGES"] > 1 or loaded > HOPPER / 2
 
 
 @pytest.mark.parametrize("shape", [(0, 8), (3, 0, 8)])

@@ -55,10 +55,24 @@ CHANGES = {
     ),
     "gain_gradient_without_the_norm": (
         "backward.py",
-        "total += tl.sum(slope * unit, axis=0)",
-        "total += tl.sum(slope * value.to(tl.float32), axis=0)",
+        "total += slope * unit",
+        "total += slope * value.to(tl.float32)",
     ),
-    "gain_left_out_of_dx": ("backward.py", "slope *= weight", "slope *= 1.0"),
+    "gain_gradient_of_the_last_tile": (
+        "backward.py",
+        "total += slope * unit",
+        "total = slope * unit",
+    ),
+    "late_gain_of_the_first_column": (
+        "backward.py",
+        "if COLUMNS > EARLY:  # (3)!\n            weight = tl.load(gain + column",
+        "if COLUMNS > EARLY:\n            weight = tl.load(gain + 0 * column",
+    ),
+    "gain_left_out_of_dx": (
+        "backward.py",
+        "slope *= weight.to(tl.float32)[None, :]",
+        "slope *= 1.0",
+    ),
     "statistic_detached": ("backward.py", "unit * along", "unit * (0.0 * along)"),
     "projection_not_averaged": (
         "backward.py",
