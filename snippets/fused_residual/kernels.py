@@ -15,7 +15,8 @@ def add_rms_norm_forward(
     column = tl.arange(0, COLUMNS)[None, :]
     inside = (row < rows)[:, None] & (column < WIDTH)
     place = offset(row, WIDTH)[:, None] + column
-    weight = tl.load(gain + column, mask=column < WIDTH, other=0.0)
+    if COLUMNS <= EARLY:
+        weight = tl.load(gain + column, mask=column < WIDTH, other=0.0)
     left = offset(row, x_stride)[:, None] + column
     left = tl.load(x + left, mask=inside, other=0.0)
     right = offset(row, branch_stride)[:, None] + column
@@ -25,6 +26,8 @@ def add_rms_norm_forward(
     tl.store(stream + place, total, mask=inside)
     value = total.to(tl.float32)
     scale = tl.rsqrt(tl.sum(value * value, axis=1) / WIDTH + eps)
+    if COLUMNS > EARLY:
+        weight = tl.load(gain + column, mask=column < WIDTH, other=0.0)
     result = value * scale[:, None] * weight.to(tl.float32)
     result = result.to(y.dtype.element_ty)
     tl.store(y + place, result, mask=inside)

@@ -2,7 +2,7 @@
 import triton
 import triton.language as tl
 
-from snippets.triton_rms_norm.forward import offset, row_start
+from snippets.triton_rms_norm.forward import EARLY, offset, row_start
 
 
 @triton.jit(do_not_specialize=["rows"])
@@ -15,8 +15,9 @@ def layer_norm_forward(
     column = tl.arange(0, COLUMNS)
     inside = (row < rows)[:, None] & (column < WIDTH)[None, :]
     start = row_start(row, heads, token_stride, head_stride)
-    weight = tl.load(gain + column, mask=column < WIDTH, other=0.0)
-    shift = tl.load(bias + column, mask=column < WIDTH, other=0.0)
+    if COLUMNS <= EARLY:
+        weight = tl.load(gain + column, mask=column < WIDTH, other=0.0)
+        shift = tl.load(bias + column, mask=column < WIDTH, other=0.0)
     value = tl.load(
         x + start[:, None] + column[None, :], mask=inside, other=0.0
     )
@@ -24,6 +25,9 @@ def layer_norm_forward(
     middle = tl.sum(value, axis=1) / WIDTH
     centred = tl.where(inside, value - middle[:, None], 0.0)  # (1)!
     scale = tl.rsqrt(tl.sum(centred * centred, axis=1) / WIDTH + eps)
+    if COLUMNS > EARLY:
+        weight = tl.load(gain + column, mask=column < WIDTH, other=0.0)
+        shift = tl.load(bias + column, mask=column < WIDTH, other=0.0)
     result = centred * scale[:, None] * weight.to(tl.float32)[None, :]
     result += shift.to(tl.float32)[None, :]
     target = offset(row, WIDTH)[:, None] + column[None, :]

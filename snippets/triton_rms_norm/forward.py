@@ -31,12 +31,15 @@ def rms_norm_forward(
     column = tl.arange(0, COLUMNS)
     inside = (row < rows)[:, None] & (column < WIDTH)[None, :]
     start = row_start(row, heads, token_stride, head_stride)
-    weight = tl.load(gain + column, mask=column < WIDTH, other=0.0)  # (2)!
+    if COLUMNS <= EARLY:  # (2)!
+        weight = tl.load(gain + column, mask=column < WIDTH, other=0.0)
     value = tl.load(
         x + start[:, None] + column[None, :], mask=inside, other=0.0
     )
     value = value.to(tl.float32)
     scale = tl.rsqrt(tl.sum(value * value, axis=1) / WIDTH + eps)  # (3)!
+    if COLUMNS > EARLY:
+        weight = tl.load(gain + column, mask=column < WIDTH, other=0.0)
     result = value * scale[:, None] * weight.to(tl.float32)[None, :]
     target = offset(row, WIDTH)[:, None] + column[None, :]
     tl.store(y + target, result.to(y.dtype.element_ty), mask=inside)

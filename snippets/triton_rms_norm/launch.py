@@ -18,7 +18,7 @@ from snippets.triton_rms_norm.rows import row_layout
 
 TILE = 4096  # elements that a program holds when rows are narrow
 SHARED = 220_000  # bytes; a program on Hopper can have 232,448
-WHOLE_FORWARD = 65_536  # the widest row that a program holds as a whole
+WHOLE_FORWARD = 32_768  # the widest row that a program holds as a whole
 WHOLE_BACKWARD = 16_384  # less: x, dy and the gain's sum at once
 PIECE = 8192  # columns at a time of wider rows
 

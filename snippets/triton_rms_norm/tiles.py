@@ -1,7 +1,7 @@
-from snippets.triton_rms_norm.launch import WHOLE_BACKWARD, tile
+from snippets.triton_rms_norm.launch import WHOLE_FORWARD, tile
 
 print(" width  rows  columns  idle  threads  values/thread  registers/thread")
-for width in (64, 128, 1000, 4096, 5120, WHOLE_BACKWARD, 65_536):
+for width in (64, 128, 1000, 4096, 5120, 16_384, WHOLE_FORWARD):
     rows, columns, warps = tile(width).values()
     threads = 32 * warps
     held = rows * columns // threads

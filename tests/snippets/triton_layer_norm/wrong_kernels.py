@@ -29,6 +29,15 @@ CHANGES = {
         "result += shift.to(tl.float32)[None, :]",
         "result += (shift.to(tl.float32) * weight.to(tl.float32))[None, :]",
     ),
+    "late_bias_is_the_gain": (
+        "forward.py",
+        "if COLUMNS > EARLY:\n"
+        "        weight = tl.load(gain + column, mask=column < WIDTH, other=0.0)\n"
+        "        shift = tl.load(bias",
+        "if COLUMNS > EARLY:\n"
+        "        weight = tl.load(gain + column, mask=column < WIDTH, other=0.0)\n"
+        "        shift = tl.load(gain",
+    ),
     "wide_variance_not_centred": (
         "forward.py",
         "tl.where(inside, value.to(tl.float32) - middle, 0.0)",

@@ -68,6 +68,11 @@ CHANGES = {
         "if COLUMNS > EARLY:  # (3)!\n            weight = tl.load(gain + column",
         "if COLUMNS > EARLY:\n            weight = tl.load(gain + 0 * column",
     ),
+    "late_gain_of_the_first_column_forward": (
+        "forward.py",
+        "if COLUMNS > EARLY:\n        weight = tl.load(gain + column",
+        "if COLUMNS > EARLY:\n        weight = tl.load(gain + 0 * column",
+    ),
     "gain_left_out_of_dx": (
         "backward.py",
         "slope *= weight.to(tl.float32)[None, :]",
