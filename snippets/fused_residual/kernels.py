@@ -7,7 +7,8 @@ from snippets.triton_rms_norm.forward import EARLY, offset
 
 @triton.jit(do_not_specialize=["rows"])
 def add_rms_norm_forward(
-    x, branch, gain, stream, y, rstd, rows, x_stride, branch_stride, eps,
+    x, branch, gain, stream, y, rstd, rows, x_stride, branch_stride,
+    ALIGN: tl.constexpr, eps,
     WIDTH: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
 ):  # fmt: skip
     """Reads x and branch, writes their sum and its norm: 2R 2W."""
@@ -17,9 +18,9 @@ def add_rms_norm_forward(
     place = offset(row, WIDTH)[:, None] + column
     if COLUMNS <= EARLY:
         weight = tl.load(gain + column, mask=column < WIDTH, other=0.0)
-    left = offset(row, x_stride)[:, None] + column
+    left = (offset(row, x_stride // ALIGN) * ALIGN)[:, None] + column
     left = tl.load(x + left, mask=inside, other=0.0)
-    right = offset(row, branch_stride)[:, None] + column
+    right = (offset(row, branch_stride // ALIGN) * ALIGN)[:, None] + column
     right = tl.load(branch + right, mask=inside, other=0.0)
     total = left.to(tl.float32) + right.to(tl.float32)
     total = total.to(stream.dtype.element_ty)  # (1)!

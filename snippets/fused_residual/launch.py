@@ -38,8 +38,8 @@ def add_forward(
     if rows:
         shape = tile(width)
         add_rms_norm_forward[(triton.cdiv(rows, shape["ROWS"]),)](
-            x, branch, gain, stream, y, rstd, rows, left[1], right[1], eps,
-            width, **shape,
+            x, branch, gain, stream, y, rstd, rows, left[1], right[1],
+            min(left[-1], right[-1]), eps, width, **shape,
         )  # fmt: skip
     return stream, y, rstd
 

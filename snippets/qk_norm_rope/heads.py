@@ -1,11 +1,14 @@
+from math import gcd
+
 from torch import Tensor
 
 
-def head_layout(x: Tensor) -> tuple[int, int, int]:
-    """(heads, token_stride, head_stride) of x, (batch, time, heads, width).
+def head_layout(x: Tensor) -> tuple[int, int, int, int]:
+    """(heads, token_stride, head_stride, align), as row_layout has them.
 
-    ValueError when tokens of all batches do not have one stride, or when the
-    features of a head are not next to each other.
+    x is (batch, time, heads, width). ValueError when tokens of all batches
+    do not have one stride, or when the features of a head are not next to
+    each other.
     """
     batch, time, heads, width = x.shape
     over_batch, token_stride, head_stride, last = x.stride()
@@ -17,4 +20,5 @@ def head_layout(x: Tensor) -> tuple[int, int, int]:
         raise ValueError(
             "features are not contiguous: call x.contiguous() first"
         )
-    return heads, over_batch if time == 1 else token_stride, head_stride
+    strides = over_batch if time == 1 else token_stride, head_stride
+    return heads, *strides, gcd(16, *strides)

@@ -8,14 +8,17 @@ from snippets.triton_rms_norm.forward import offset, row_start
 @triton.jit(do_not_specialize=["rows", "time"])
 def qk_norm_rope_forward(
     x, gain, cos, sin, y, rstd, rows, time,
-    heads, token_stride, head_stride, eps,
+    heads, token_stride, head_stride, ALIGN: tl.constexpr, eps,
     HALF: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
 ):  # fmt: skip
     """ROWS heads a program, each as two halves: RMSNorm, then rotation."""
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)  # (1)!
     column = tl.arange(0, COLUMNS)[None, :]
     inside = (row < rows)[:, None] & (column < HALF)
-    start = row_start(row, heads, token_stride, head_stride)[:, None] + column
+    start = (
+        row_start(row, heads, token_stride, head_stride, ALIGN)[:, None]
+        + column
+    )
     angle = (row // heads % time)[:, None] * HALF + column  # (2)!
     c = tl.load(cos + angle, mask=inside, other=0.0)
     s = tl.load(sin + angle, mask=inside, other=0.0)
@@ -41,7 +44,7 @@ def qk_norm_rope_forward(
 @triton.jit(do_not_specialize=["rows", "time"])
 def qk_norm_rope_backward(
     dy, x, gain, cos, sin, rstd, dx, partial, rows, time,
-    heads, token_stride, head_stride,
+    heads, token_stride, head_stride, ALIGN: tl.constexpr,
     HALF: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
     STAGES: tl.constexpr,
 ):  # fmt: skip
@@ -58,7 +61,8 @@ def qk_norm_rope_backward(
         row = start + tl.arange(0, ROWS)  # (1)!
         inside = (row < rows)[:, None] & (column < HALF)
         source = (
-            row_start(row, heads, token_stride, head_stride)[:, None] + column
+            row_start(row, heads, token_stride, head_stride, ALIGN)[:, None]
+            + column
         )
         place = offset(row, 2 * HALF)[:, None] + column
         angle = (row // heads % time)[:, None] * HALF + column

@@ -15,7 +15,7 @@ for name, x in {
     "a decoding step": q[:, -1:],
 }.items():
     copied = x.reshape(-1, WIDTH).data_ptr() != x.data_ptr()
-    heads, token_stride, head_stride = head_layout(x)
+    heads, token_stride, head_stride, _ = head_layout(x)
     print(f"{name:17} {heads:5} {token_stride:12} {head_stride:11}  {copied}")
 try:
     head_layout(q[:, :3])

@@ -8,7 +8,7 @@ from snippets.triton_rms_norm.forward import EARLY, offset, row_start
 @triton.jit(do_not_specialize=["rows"])
 def layer_norm_backward(
     dy, x, gain, mean, rstd, dx, partial, rows,
-    heads, token_stride, head_stride, dy_stride,
+    heads, token_stride, head_stride, ALIGN: tl.constexpr,
     WIDTH: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
     STAGES: tl.constexpr,
 ):  # fmt: skip
@@ -28,14 +28,14 @@ def layer_norm_backward(
     ):
         row = first + tl.arange(0, ROWS)
         inside = (row < rows)[:, None] & (column < WIDTH)[None, :]
-        start = row_start(row, heads, token_stride, head_stride)
+        start = row_start(row, heads, token_stride, head_stride, ALIGN)
         middle = tl.load(mean + row, mask=row < rows, other=0.0)[:, None]
         scale = tl.load(rstd + row, mask=row < rows, other=0.0)[:, None]
         value = tl.load(
             x + start[:, None] + column[None, :], mask=inside, other=0.0
         )
         slope = tl.load(
-            dy + offset(row, dy_stride)[:, None] + column[None, :],
+            dy + offset(row, WIDTH)[:, None] + column[None, :],
             mask=inside,
             other=0.0,
         )
@@ -66,13 +66,14 @@ def layer_norm_backward(
 # --8<-- [start:wide]
 @triton.jit
 def layer_norm_backward_wide(
-    dy, x, gain, mean, rstd, dx, heads, token_stride, head_stride, dy_stride,
+    dy, x, gain, mean, rstd, dx,
+    heads, token_stride, head_stride, ALIGN: tl.constexpr,
     WIDTH: tl.constexpr, COLUMNS: tl.constexpr,
 ):  # fmt: skip
     """dx of one row a program, in pieces that are read twice."""
     row = tl.program_id(0)
-    source = x + row_start(row, heads, token_stride, head_stride)
-    slopes = dy + offset(row, dy_stride)
+    source = x + row_start(row, heads, token_stride, head_stride, ALIGN)
+    slopes = dy + offset(row, WIDTH)
     middle, scale = tl.load(mean + row), tl.load(rstd + row)
     products = tl.zeros((COLUMNS,), tl.float32)
     sums = tl.zeros((COLUMNS,), tl.float32)
@@ -101,7 +102,7 @@ def layer_norm_backward_wide(
 @triton.jit(do_not_specialize=["rows"])
 def affine_gradients(
     dy, x, mean, rstd, partial, rows,
-    heads, token_stride, head_stride, dy_stride,
+    heads, token_stride, head_stride, ALIGN: tl.constexpr,
     WIDTH: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
 ):  # fmt: skip
     """Some columns of many rows a program: a second reading of dy and x."""
@@ -112,8 +113,8 @@ def affine_gradients(
     for first in tl.range(split * ROWS, rows, splits * ROWS, num_stages=3):
         row = first + tl.arange(0, ROWS)
         inside = (row < rows)[:, None] & (column < WIDTH)[None, :]
-        start = row_start(row, heads, token_stride, head_stride)[:, None]
-        place = offset(row, dy_stride)[:, None]
+        start = row_start(row, heads, token_stride, head_stride, ALIGN)[:, None]
+        place = offset(row, WIDTH)[:, None]
         middle = tl.load(mean + row, mask=row < rows, other=0.0)[:, None]
         scale = tl.load(rstd + row, mask=row < rows, other=0.0)[:, None]
         value = tl.load(x + start + column[None, :], mask=inside, other=0.0)

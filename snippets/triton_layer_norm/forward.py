@@ -7,14 +7,15 @@ from snippets.triton_rms_norm.forward import EARLY, offset, row_start
 
 @triton.jit(do_not_specialize=["rows"])
 def layer_norm_forward(
-    x, gain, bias, y, mean, rstd, rows, heads, token_stride, head_stride, eps,
+    x, gain, bias, y, mean, rstd, rows, heads, token_stride, head_stride,
+    ALIGN: tl.constexpr, eps,
     WIDTH: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
 ):  # fmt: skip
     """ROWS whole rows a program: two reductions, one reading of x."""
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     column = tl.arange(0, COLUMNS)
     inside = (row < rows)[:, None] & (column < WIDTH)[None, :]
-    start = row_start(row, heads, token_stride, head_stride)
+    start = row_start(row, heads, token_stride, head_stride, ALIGN)
     if COLUMNS <= EARLY:
         weight = tl.load(gain + column, mask=column < WIDTH, other=0.0)
         shift = tl.load(bias + column, mask=column < WIDTH, other=0.0)
@@ -42,12 +43,13 @@ def layer_norm_forward(
 # --8<-- [start:layer_norm_forward_wide]
 @triton.jit
 def layer_norm_forward_wide(
-    x, gain, bias, y, mean, rstd, heads, token_stride, head_stride, eps,
+    x, gain, bias, y, mean, rstd, heads, token_stride, head_stride,
+    ALIGN: tl.constexpr, eps,
     WIDTH: tl.constexpr, COLUMNS: tl.constexpr,
 ):  # fmt: skip
     """One row a program, in pieces, read three times: twice from L2."""
     row = tl.program_id(0)
-    source = x + row_start(row, heads, token_stride, head_stride)
+    source = x + row_start(row, heads, token_stride, head_stride, ALIGN)
     target = y + offset(row, WIDTH)
     sums = tl.zeros((COLUMNS,), tl.float32)
     for first in tl.range(0, WIDTH, COLUMNS):

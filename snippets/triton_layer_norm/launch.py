@@ -70,17 +70,17 @@ def backward(
     partial = gain.new_empty((2, count, width), dtype=torch.float32)
     if width > WHOLE_BACKWARD:
         layer_norm_backward_wide[(rows,)](
-            dy, x, gain, mean, rstd, dx, *layout, width, width, PIECE,
+            dy, x, gain, mean, rstd, dx, *layout, width, PIECE,
             num_warps=16,
         )  # fmt: skip
         affine_gradients[(triton.cdiv(width, 1024), count)](
             dy, x, mean, rstd, partial, rows, *layout, width,
-            width, ROWS=4, COLUMNS=1024, num_warps=8,
+            ROWS=4, COLUMNS=1024, num_warps=8,
         )  # fmt: skip
     else:
         layer_norm_backward[(count,)](
             dy, x, gain, mean, rstd, dx, partial, rows, *layout, width,
-            width, **shape,
+            **shape,
         )  # fmt: skip
     dgain, dbias = torch.empty_like(gain), torch.empty_like(gain)
     sum_partials[(triton.cdiv(width, 16), 2)](

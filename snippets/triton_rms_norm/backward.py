@@ -8,7 +8,7 @@ from snippets.triton_rms_norm.forward import EARLY, offset, row_start
 @triton.jit(do_not_specialize=["rows"])
 def rms_norm_backward(
     dy, x, gain, rstd, dx, partial, rows,
-    heads, token_stride, head_stride, dy_stride,
+    heads, token_stride, head_stride, ALIGN: tl.constexpr,
     WIDTH: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
     STAGES: tl.constexpr,
 ):  # fmt: skip
@@ -26,13 +26,13 @@ def rms_norm_backward(
     for first in tl.range(program * ROWS, rows, step, num_stages=STAGES):
         row = first + tl.arange(0, ROWS)
         inside = (row < rows)[:, None] & (column < WIDTH)[None, :]
-        start = row_start(row, heads, token_stride, head_stride)
+        start = row_start(row, heads, token_stride, head_stride, ALIGN)
         scale = tl.load(rstd + row, mask=row < rows, other=0.0)[:, None]
         value = tl.load(
             x + start[:, None] + column[None, :], mask=inside, other=0.0
         )
         slope = tl.load(
-            dy + offset(row, dy_stride)[:, None] + column[None, :],
+            dy + offset(row, WIDTH)[:, None] + column[None, :],
             mask=inside,
             other=0.0,
         )
@@ -86,13 +86,14 @@ def sum_partials(
 # --8<-- [start:wide]
 @triton.jit
 def rms_norm_backward_wide(
-    dy, x, gain, rstd, dx, heads, token_stride, head_stride, dy_stride,
+    dy, x, gain, rstd, dx,
+    heads, token_stride, head_stride, ALIGN: tl.constexpr,
     WIDTH: tl.constexpr, COLUMNS: tl.constexpr,
 ):  # fmt: skip
     """dx of one row a program, in pieces that are read twice."""
     row = tl.program_id(0)
-    source = x + row_start(row, heads, token_stride, head_stride)
-    slopes = dy + offset(row, dy_stride)
+    source = x + row_start(row, heads, token_stride, head_stride, ALIGN)
+    slopes = dy + offset(row, WIDTH)
     scale = tl.load(rstd + row)
     products = tl.zeros((COLUMNS,), tl.float32)
     for first in tl.range(0, WIDTH, COLUMNS):
@@ -116,7 +117,8 @@ def rms_norm_backward_wide(
 
 @triton.jit(do_not_specialize=["rows"])
 def gain_gradient(
-    dy, x, rstd, partial, rows, heads, token_stride, head_stride, dy_stride,
+    dy, x, rstd, partial, rows,
+    heads, token_stride, head_stride, ALIGN: tl.constexpr,
     WIDTH: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
 ):  # fmt: skip
     """Some columns of many rows a program: a second reading of dy and x."""
@@ -126,8 +128,8 @@ def gain_gradient(
     for first in tl.range(split * ROWS, rows, splits * ROWS, num_stages=3):
         row = first + tl.arange(0, ROWS)
         inside = (row < rows)[:, None] & (column < WIDTH)[None, :]
-        start = row_start(row, heads, token_stride, head_stride)[:, None]
-        place = offset(row, dy_stride)[:, None]
+        start = row_start(row, heads, token_stride, head_stride, ALIGN)[:, None]
+        place = offset(row, WIDTH)[:, None]
         scale = tl.load(rstd + row, mask=row < rows, other=0.0)[:, None]
         value = tl.load(x + start + column[None, :], mask=inside, other=0.0)
         slope = tl.load(dy + place + column[None, :], mask=inside, other=0.0)

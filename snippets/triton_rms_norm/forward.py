@@ -12,9 +12,11 @@ def offset(row, stride):
 
 
 @triton.jit
-def row_start(row, heads, token_stride, head_stride):
+def row_start(row, heads, token_stride, head_stride, ALIGN: tl.constexpr):
     """Where rows begin: heads of a token, then the next token."""
-    return offset(row // heads, token_stride) + offset(row % heads, head_stride)
+    token = offset(row // heads, token_stride // ALIGN)
+    head = offset(row % heads, head_stride // ALIGN)
+    return (token + head) * ALIGN
 
 
 # --8<-- [end:row_start]
@@ -23,14 +25,15 @@ def row_start(row, heads, token_stride, head_stride):
 # --8<-- [start:rms_norm_forward]
 @triton.jit(do_not_specialize=["rows"])  # (1)!
 def rms_norm_forward(
-    x, gain, y, rstd, rows, heads, token_stride, head_stride, eps,
+    x, gain, y, rstd, rows, heads, token_stride, head_stride,
+    ALIGN: tl.constexpr, eps,
     WIDTH: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
 ):  # fmt: skip
     """ROWS whole rows a program. Reads x once, writes y and rstd once."""
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     column = tl.arange(0, COLUMNS)
     inside = (row < rows)[:, None] & (column < WIDTH)[None, :]
-    start = row_start(row, heads, token_stride, head_stride)
+    start = row_start(row, heads, token_stride, head_stride, ALIGN)
     if COLUMNS <= EARLY:  # (2)!
         weight = tl.load(gain + column, mask=column < WIDTH, other=0.0)
     value = tl.load(
@@ -52,12 +55,13 @@ def rms_norm_forward(
 # --8<-- [start:rms_norm_forward_wide]
 @triton.jit
 def rms_norm_forward_wide(
-    x, gain, y, rstd, heads, token_stride, head_stride, eps,
+    x, gain, y, rstd, heads, token_stride, head_stride,
+    ALIGN: tl.constexpr, eps,
     WIDTH: tl.constexpr, COLUMNS: tl.constexpr,
 ):  # fmt: skip
     """One row a program, in pieces that are read twice: from L2, with luck."""
     row = tl.program_id(0)
-    source = x + row_start(row, heads, token_stride, head_stride)
+    source = x + row_start(row, heads, token_stride, head_stride, ALIGN)
     target = y + offset(row, WIDTH)
     squares = tl.zeros((COLUMNS,), tl.float32)
     for first in tl.range(0, WIDTH, COLUMNS):

@@ -97,7 +97,7 @@ def backward(
     dy = dy.contiguous()  # (1)!
     if width > WHOLE_BACKWARD:
         rms_norm_backward_wide[(rows,)](
-            dy, x, gain, rstd, dx, *layout, width, width, PIECE, num_warps=16
+            dy, x, gain, rstd, dx, *layout, width, PIECE, num_warps=16
         )
         most = programs(x.device, 8)
         count = max(1, most * 1024 // width)  # splits of the rows
@@ -105,7 +105,7 @@ def backward(
         grid = (triton.cdiv(width, 1024), count)
         gain_gradient[grid](
             dy, x, rstd, partial, rows, *layout, width,
-            width, ROWS=4, COLUMNS=1024, num_warps=8,
+            ROWS=4, COLUMNS=1024, num_warps=8,
         )  # fmt: skip
     else:
         shape = walk(width, 2 * x.element_size())
@@ -113,7 +113,7 @@ def backward(
         count = min(most, triton.cdiv(rows, shape["ROWS"]))
         partial = gain.new_empty((count, width), dtype=torch.float32)
         rms_norm_backward[(count,)](
-            dy, x, gain, rstd, dx, partial, rows, *layout, width, width, **shape
+            dy, x, gain, rstd, dx, partial, rows, *layout, width, **shape
         )
     dgain = torch.empty_like(gain)
     sum_partials[(triton.cdiv(width, 16), 1)](

@@ -1,17 +1,24 @@
 from itertools import pairwise
-from math import prod
+from math import gcd, prod
 
 from torch import Tensor
 
 
-def row_layout(x: Tensor) -> tuple[int, int, int, int]:
+def row_layout(x: Tensor) -> tuple[int, int, int, int, int]:
     """How a kernel finds the rows of x, (..., width), without a copy.
 
-    The result is (rows, heads, token_stride, head_stride), in elements: row
-    i starts at i // heads * token_stride + i % heads * head_stride. That
-    covers a contiguous tensor, rows with padding between them and the heads
-    of queries in a packed projection. ValueError for any other layout.
+    The result is (rows, heads, token_stride, head_stride, align), in
+    elements: row i starts at i // heads * token_stride + i % heads *
+    head_stride, a multiple of align. That covers a contiguous tensor, rows
+    with padding between them and the heads of queries in a packed
+    projection. ValueError for any other layout.
     """
+    rows, heads, *strides = even_rows(x)
+    return rows, heads, *strides, gcd(16, *strides)
+
+
+def even_rows(x: Tensor) -> tuple[int, int, int, int]:
+    """rows, heads, token_stride and head_stride of row_layout."""
     *sizes, width = x.shape
     *strides, last = x.stride()
     dims = [(n, s) for n, s in zip(sizes, strides, strict=True) if n != 1]

@@ -46,7 +46,7 @@ def test_a_reshape_copies_where_the_kernel_does_not():
     packed = torch.empty(2, 5, 48 * 16)
     q = packed[..., : 32 * 16].unflatten(-1, (32, 16))
     assert q.reshape(-1, 16).data_ptr() != q.data_ptr()
-    heads, token_stride, head_stride = head_layout(q)
-    assert (heads, token_stride, head_stride) == (32, 48 * 16, 16)
+    heads, token_stride, head_stride, align = head_layout(q)
+    assert (heads, token_stride, head_stride, align) == (32, 48 * 16, 16, 16)
     place = (1 * 5 + 4) * token_stride + 2 * head_stride
     assert q[1, 4, 2].storage_offset() == place

@@ -24,8 +24,8 @@ CHANGES = {
     "batches_run_on": ("kernels.py", "row // heads % time", "row // heads"),
     "packed_heads_taken_for_contiguous": (
         "heads.py",
-        "return heads, over_batch if time == 1 else token_stride, head_stride",
-        "return heads, heads * width, width",
+        "strides = over_batch if time == 1 else token_stride, head_stride",
+        "strides = heads * width, width",
     ),
     "gradient_turned_forwards": (
         "kernels.py",

@@ -249,11 +249,11 @@ def test_clear_errors(x, gain, error, says):
 
 def test_layouts():
     packed = torch.empty(2, 5, 3, 4, 8)
-    assert row_layout(packed) == (120, 1, 8, 0)
-    assert row_layout(packed[:, :, 1]) == (40, 4, 96, 8)
-    assert row_layout(packed[:, :, 1, :, :4]) == (40, 4, 96, 8)
-    assert row_layout(packed[0, 0, 0, 0]) == (1, 1, 0, 0)
-    assert row_layout(torch.empty(7, 20)[:, :6]) == (7, 1, 20, 0)
+    assert row_layout(packed) == (120, 1, 8, 0, 8)
+    assert row_layout(packed[:, :, 1]) == (40, 4, 96, 8, 8)
+    assert row_layout(packed[:, :, 1, :, :4]) == (40, 4, 96, 8, 8)
+    assert row_layout(packed[0, 0, 0, 0]) == (1, 1, 0, 0, 16)
+    assert row_layout(torch.empty(7, 20)[:, :6]) == (7, 1, 20, 0, 4)
 
 
 OUTSIDE = """

@@ -30,9 +30,15 @@ CHANGES = {
     "offsets_in_int32": ("forward.py", "row.to(tl.int64) * stride", "row * stride"),
     "heads_packed_without_gaps": (
         "forward.py",
-        "offset(row // heads, token_stride)",
-        "offset(row // heads, heads * head_stride)",
+        "offset(row // heads, token_stride // ALIGN)",
+        "offset(row // heads, heads * head_stride // ALIGN)",
     ),
+    "alignment_of_tokens_only": (
+        "rows.py",
+        "gcd(16, *strides)",
+        "gcd(16, strides[0])",
+    ),
+    "alignment_assumed": ("rows.py", "gcd(16, *strides)", "16"),
     "wide_rows_lose_their_tail": (
         "forward.py",
         "for first in tl.range(0, WIDTH, COLUMNS)",
