@@ -2,7 +2,7 @@
 import triton
 import triton.language as tl
 
-from snippets.triton_rms_norm.forward import EARLY, offset, row_start
+from snippets.triton_rms_norm.forward import EARLY, offset, piece, row_start
 
 
 @triton.jit(do_not_specialize=["rows"])
@@ -79,24 +79,23 @@ def layer_norm_backward_wide(
     sums = tl.zeros((COLUMNS,), tl.float32)
     for first in tl.range(0, WIDTH, COLUMNS):
         column = first + tl.arange(0, COLUMNS)
-        inside = column < WIDTH
-        value = tl.load(source + column, mask=inside, other=0.0).to(tl.float32)
-        slope = tl.load(slopes + column, mask=inside, other=0.0).to(tl.float32)
-        weight = tl.load(gain + column, mask=inside, other=0.0).to(tl.float32)
-        products += slope * weight * (value - middle) * scale
-        sums += slope * weight
+        value = piece(source, column, WIDTH, "evict_last")
+        slope = piece(slopes, column, WIDTH, "evict_last")
+        slope *= piece(gain, column, WIDTH, "")
+        products += slope * (value - middle) * scale
+        sums += slope
     along = tl.sum(products, axis=0) / WIDTH
     level = tl.sum(sums, axis=0) / WIDTH
+    last = (WIDTH - 1) // COLUMNS * COLUMNS
     for first in tl.range(0, WIDTH, COLUMNS):
-        column = first + tl.arange(0, COLUMNS)
-        inside = column < WIDTH
-        value = tl.load(source + column, mask=inside, other=0.0).to(tl.float32)
-        slope = tl.load(slopes + column, mask=inside, other=0.0).to(tl.float32)
-        weight = tl.load(gain + column, mask=inside, other=0.0).to(tl.float32)
-        unit = (value - middle) * scale
-        result = (slope * weight - level - unit * along) * scale
+        column = last - first + tl.arange(0, COLUMNS)
+        unit = piece(source, column, WIDTH, "evict_first") - middle
+        slope = piece(slopes, column, WIDTH, "evict_first")
+        slope *= piece(gain, column, WIDTH, "")
+        result = (slope - level - unit * scale * along) * scale
         place = dx + offset(row, WIDTH) + column
-        tl.store(place, result.to(dx.dtype.element_ty), mask=inside)
+        result = result.to(dx.dtype.element_ty)
+        tl.store(place, result, mask=column < WIDTH)
 
 
 @triton.jit(do_not_specialize=["rows"])

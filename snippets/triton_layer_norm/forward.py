@@ -2,7 +2,7 @@
 import triton
 import triton.language as tl
 
-from snippets.triton_rms_norm.forward import EARLY, offset, row_start
+from snippets.triton_rms_norm.forward import EARLY, offset, piece, row_start
 
 
 @triton.jit(do_not_specialize=["rows"])
@@ -54,27 +54,25 @@ def layer_norm_forward_wide(
     sums = tl.zeros((COLUMNS,), tl.float32)
     for first in tl.range(0, WIDTH, COLUMNS):
         column = first + tl.arange(0, COLUMNS)
-        value = tl.load(source + column, mask=column < WIDTH, other=0.0)
-        sums += value.to(tl.float32)
+        sums += piece(source, column, WIDTH, "evict_last")
     middle = tl.sum(sums, axis=0) / WIDTH
     squares = tl.zeros((COLUMNS,), tl.float32)
+    last = (WIDTH - 1) // COLUMNS * COLUMNS
     for first in tl.range(0, WIDTH, COLUMNS):
-        column = first + tl.arange(0, COLUMNS)
-        inside = column < WIDTH
-        value = tl.load(source + column, mask=inside, other=0.0)
-        centred = tl.where(inside, value.to(tl.float32) - middle, 0.0)
+        column = last - first + tl.arange(0, COLUMNS)
+        value = piece(source, column, WIDTH, "evict_last")
+        centred = tl.where(column < WIDTH, value - middle, 0.0)
         squares += centred * centred
     scale = tl.rsqrt(tl.sum(squares, axis=0) / WIDTH + eps)
     tl.store(mean + row, middle)
     tl.store(rstd + row, scale)
     for first in tl.range(0, WIDTH, COLUMNS):
         column = first + tl.arange(0, COLUMNS)
-        inside = column < WIDTH
-        value = tl.load(source + column, mask=inside, other=0.0)
-        weight = tl.load(gain + column, mask=inside, other=0.0).to(tl.float32)
-        shift = tl.load(bias + column, mask=inside, other=0.0).to(tl.float32)
-        result = (value.to(tl.float32) - middle) * scale * weight + shift
-        tl.store(target + column, result.to(y.dtype.element_ty), mask=inside)
+        result = piece(source, column, WIDTH, "evict_first") - middle
+        result *= scale * piece(gain, column, WIDTH, "")
+        result += piece(bias, column, WIDTH, "")
+        result = result.to(y.dtype.element_ty)
+        tl.store(target + column, result, mask=column < WIDTH)
 
 
 # --8<-- [end:layer_norm_forward_wide]

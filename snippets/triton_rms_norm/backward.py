@@ -2,7 +2,7 @@
 import triton
 import triton.language as tl
 
-from snippets.triton_rms_norm.forward import EARLY, offset, row_start
+from snippets.triton_rms_norm.forward import EARLY, offset, piece, row_start
 
 
 @triton.jit(do_not_specialize=["rows"])
@@ -98,21 +98,20 @@ def rms_norm_backward_wide(
     products = tl.zeros((COLUMNS,), tl.float32)
     for first in tl.range(0, WIDTH, COLUMNS):
         column = first + tl.arange(0, COLUMNS)
-        inside = column < WIDTH
-        unit = tl.load(source + column, mask=inside, other=0.0).to(tl.float32)
-        slope = tl.load(slopes + column, mask=inside, other=0.0).to(tl.float32)
-        weight = tl.load(gain + column, mask=inside, other=0.0).to(tl.float32)
-        products += slope * weight * unit * scale
+        unit = piece(source, column, WIDTH, "evict_last") * scale
+        slope = piece(slopes, column, WIDTH, "evict_last")
+        products += slope * piece(gain, column, WIDTH, "") * unit
     along = tl.sum(products, axis=0) / WIDTH
+    last = (WIDTH - 1) // COLUMNS * COLUMNS
     for first in tl.range(0, WIDTH, COLUMNS):
-        column = first + tl.arange(0, COLUMNS)
-        inside = column < WIDTH
-        unit = tl.load(source + column, mask=inside, other=0.0).to(tl.float32)
-        slope = tl.load(slopes + column, mask=inside, other=0.0).to(tl.float32)
-        weight = tl.load(gain + column, mask=inside, other=0.0).to(tl.float32)
-        result = (slope * weight - unit * scale * along) * scale
+        column = last - first + tl.arange(0, COLUMNS)
+        unit = piece(source, column, WIDTH, "evict_first") * scale
+        slope = piece(slopes, column, WIDTH, "evict_first")
+        slope *= piece(gain, column, WIDTH, "")
+        result = (slope - unit * along) * scale
         place = dx + offset(row, WIDTH) + column
-        tl.store(place, result.to(dx.dtype.element_ty), mask=inside)
+        result = result.to(dx.dtype.element_ty)
+        tl.store(place, result, mask=column < WIDTH)
 
 
 @triton.jit(do_not_specialize=["rows"])

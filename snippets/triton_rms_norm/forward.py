@@ -54,6 +54,14 @@ def rms_norm_forward(
 
 # --8<-- [start:rms_norm_forward_wide]
 @triton.jit
+def piece(row, column, WIDTH: tl.constexpr, EVICT: tl.constexpr):
+    """Some columns of a row, in float32; EVICT: how long to keep them."""
+    inside = column < WIDTH
+    value = tl.load(row + column, mask=inside, other=0.0, eviction_policy=EVICT)
+    return value.to(tl.float32)
+
+
+@triton.jit
 def rms_norm_forward_wide(
     x, gain, y, rstd, heads, token_stride, head_stride,
     ALIGN: tl.constexpr, eps,
@@ -66,18 +74,17 @@ def rms_norm_forward_wide(
     squares = tl.zeros((COLUMNS,), tl.float32)
     for first in tl.range(0, WIDTH, COLUMNS):
         column = first + tl.arange(0, COLUMNS)
-        value = tl.load(source + column, mask=column < WIDTH, other=0.0)
-        value = value.to(tl.float32)
+        value = piece(source, column, WIDTH, "evict_last")  # (1)!
         squares += value * value
     scale = tl.rsqrt(tl.sum(squares, axis=0) / WIDTH + eps)
     tl.store(rstd + row, scale)
+    last = (WIDTH - 1) // COLUMNS * COLUMNS
     for first in tl.range(0, WIDTH, COLUMNS):
-        column = first + tl.arange(0, COLUMNS)
-        inside = column < WIDTH
-        value = tl.load(source + column, mask=inside, other=0.0)
-        weight = tl.load(gain + column, mask=inside, other=0.0)
-        result = value.to(tl.float32) * scale * weight.to(tl.float32)
-        tl.store(target + column, result.to(y.dtype.element_ty), mask=inside)
+        column = last - first + tl.arange(0, COLUMNS)  # (2)!
+        value = piece(source, column, WIDTH, "evict_first")
+        result = value * scale * piece(gain, column, WIDTH, "")
+        result = result.to(y.dtype.element_ty)
+        tl.store(target + column, result, mask=column < WIDTH)
 
 
 # --8<-- [end:rms_norm_forward_wide]

@@ -40,8 +40,8 @@ CHANGES = {
     ),
     "wide_variance_not_centred": (
         "forward.py",
-        "tl.where(inside, value.to(tl.float32) - middle, 0.0)",
-        "tl.where(inside, value.to(tl.float32), 0.0)",
+        "tl.where(column < WIDTH, value - middle, 0.0)",
+        "tl.where(column < WIDTH, value, 0.0)",
     ),
     "mean_of_the_slopes_forgotten": (
         "backward.py",
@@ -50,8 +50,8 @@ CHANGES = {
     ),
     "wide_mean_of_the_slopes_forgotten": (
         "backward.py",
-        "(slope * weight - level - unit * along) * scale",
-        "(slope * weight - unit * along) * scale",
+        "(slope - level - unit * scale * along) * scale",
+        "(slope - unit * scale * along) * scale",
     ),
     "bias_gradient_times_the_gain": (
         "backward.py",

@@ -92,8 +92,14 @@ CHANGES = {
     ),
     "wide_gradient_detached": (
         "backward.py",
-        "unit * scale * along",
-        "unit * scale * (0.0 * along)",
+        'slope *= piece(gain, column, WIDTH, "")\n'
+        "        result = (slope - unit * along) * scale",
+        'slope *= piece(gain, column, WIDTH, "")\n        result = slope * scale',
+    ),
+    "wide_rows_back_from_a_wrong_piece": (
+        "forward.py",
+        "last = (WIDTH - 1) // COLUMNS * COLUMNS",
+        "last = (WIDTH + COLUMNS - 1) // COLUMNS * COLUMNS",
     ),
 }
 
