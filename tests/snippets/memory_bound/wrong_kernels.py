@@ -12,20 +12,23 @@ from torch import Tensor
 from tests.kernel_gate import mutant, variants
 
 SOFT_CAP = {
-    "cap_not_multiplied_back": ("cap * tanh(value / cap)", "tanh(value / cap)"),
-    "cap_left_out_of_tanh": ("cap * tanh(value / cap)", "cap * tanh(value)"),
+    "cap_not_multiplied_back": (
+        "cap * tanh(value * (1.0 / cap))",
+        "tanh(value * (1.0 / cap))",
+    ),
+    "cap_left_out_of_tanh": ("cap * tanh(value * (1.0 / cap))", "cap * tanh(value)"),
     "clamp": (
-        "cap * tanh(value / cap)",
+        "cap * tanh(value * (1.0 / cap))",
         "tl.minimum(tl.maximum(value, -cap), cap)",
     ),
-    "exp_alone_near_zero": ("tl.abs(z) < 0.25", "tl.abs(z) < 0.0"),
-    "series_too_far_out": ("tl.abs(z) < 0.25", "tl.abs(z) < 1.0"),
+    "exp_alone_near_zero": ("s < 0.0625", "s < 0.0"),
+    "series_too_far_out": ("s < 0.0625", "s < 1.0"),
     "growing_exponential": (
-        "shrunk = tl.exp(-2.0 * tl.abs(z))  # (1)!\n"
-        "    ratio = (1.0 - shrunk) / (1.0 + shrunk)",
-        "shrunk = tl.exp(2.0 * tl.abs(z))\n    ratio = (shrunk - 1.0) / (shrunk + 1.0)",
+        "1.0 - 2.0 / (1.0 + tl.exp2(z * TWO))",
+        "(tl.exp2(z * TWO) - 1.0) / (1.0 + tl.exp2(z * TWO))",
     ),
-    "sign_lost": ("tl.where(z < 0, -ratio, ratio)", "ratio"),
+    "sign_lost": ("tl.exp2(z * TWO)", "tl.exp2(tl.abs(z) * TWO)"),
+    "power_of_e_taken_for_two": ("tl.exp2(z * TWO)", "tl.exp2(z * 2.0)"),
     "last_block_unwritten": (
         "grid = (triton.cdiv(size, BLOCK),)  # (3)!",
         "grid = (max(1, size // BLOCK),)",
@@ -38,24 +41,24 @@ SOFT_CAP = {
         "first = tl.program_id(0).to(tl.int64) * BLOCK",
         "first = tl.program_id(0).to(tl.int64) * 0",
     ),
-    "slope_of_one": ("slope * tanh_slope(value / cap)", "slope"),
-    "slope_without_the_cap": ("tanh_slope(value / cap)", "tanh_slope(value)"),
+    "slope_of_one": ("slope * tanh_slope(value * (1.0 / cap))", "slope"),
+    "slope_without_the_cap": ("tanh_slope(value * (1.0 / cap))", "tanh_slope(value)"),
     "slope_divided_by_the_cap": (
-        "slope * tanh_slope(value / cap)",
-        "slope * tanh_slope(value / cap) / cap",
+        "slope * tanh_slope(value * (1.0 / cap))",
+        "slope * tanh_slope(value * (1.0 / cap)) / cap",
     ),
     "slope_from_the_rounded_output": (
-        "slope * tanh_slope(value / cap)",
+        "slope * tanh_slope(value * (1.0 / cap))",
         "slope * (1.0 - tanh(value / cap).to(dx.dtype.element_ty).to(tl.float32)"
         " * tanh(value / cap).to(dx.dtype.element_ty).to(tl.float32))",
     ),
     "slope_as_a_difference": (
-        "return 4.0 * shrunk / ((1.0 + shrunk) * (1.0 + shrunk))",
-        "ratio = (1.0 - shrunk) / (1.0 + shrunk)\n    return 1.0 - ratio * ratio",
+        "return 4.0 * shrunk * part * part",
+        "ratio = (1.0 - shrunk) * part\n    return 1.0 - ratio * ratio",
     ),
     "upstream_gradient_ignored": (
-        "slope * tanh_slope(value / cap)",
-        "tanh_slope(value / cap)",
+        "slope * tanh_slope(value * (1.0 / cap))",
+        "tanh_slope(value * (1.0 / cap))",
     ),
     "upstream_gradient_read_as_if_contiguous": ("dy = dy.contiguous()", "dy = dy"),
 }
