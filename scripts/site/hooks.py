@@ -42,6 +42,7 @@ UNCOLOURED = re.compile(r'<span class="(?:n|p|w)">([^<]*)</span>')
 
 # What templates leave around ends of lines, a tenth of a page's bytes.
 BLANKS = re.compile(r"(<(pre|script|textarea)\b.*?</\2>)|\s*\n\s*", re.DOTALL)
+AROUND_NAMES = re.compile(r'(<span class="md-ellipsis">)\n([^<>]*)\n(</span>)')
 
 # Comments, indents and ends of lines of the stylesheet; a blank before a colon counts.
 CSS_COMMENT, CSS_BLANKS = re.compile(r"/\*.*?\*/", re.DOTALL), re.compile(r"\s+")
@@ -147,7 +148,8 @@ def on_page_content(html, page, config, files, **_):
 
 
 def on_post_page(output, **_):
-    return BLANKS.sub(lambda found: found[1] or "\n", output)
+    output = BLANKS.sub(lambda found: found[1] or "\n", output)
+    return AROUND_NAMES.sub(r"\1\2\3", output)
 
 
 def on_post_build(config, **_):

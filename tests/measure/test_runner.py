@@ -65,7 +65,9 @@ def _partial(places, path):
     records.save(found, places["root"])
 
 
-@pytest.mark.parametrize("spoil", [_older_code, _partial, lambda _, path: path.unlink()])
+@pytest.mark.parametrize(
+    "spoil", [_older_code, _partial, lambda _, path: path.unlink()]
+)
 def test_an_old_a_partial_and_no_record_are_measured(places, spoil):
     (path,) = runner.measure(["squares"], "small", **places).written
     spoil(places, path)
