@@ -30,7 +30,7 @@ Before training there is no learning rate (null).
 from functools import partial
 
 from scripts.measure.records import Step
-from scripts.measure.spread import number
+from scripts.measure.spread import number, span
 
 PARALLEL = True
 SEEDS = tuple(range(5))
@@ -367,7 +367,7 @@ def facts(record) -> dict[str, str]:
             every = [x for r in rates for x in _losses(record, setting, arm, r)]
             found |= {
                 name: number(median(losses), 3),
-                f"{name}_range": f"[{min(losses):.3f}, {max(losses):.3f}]",
+                f"{name}_range": span(losses, 3),
                 f"{name}_rate": _rate(rate),
                 f"{name}_diverged": str(sum(loss > UNIFORM for loss in every)),
             }
@@ -408,7 +408,7 @@ def facts(record) -> dict[str, str]:
         both = zip(best[first], best[second], strict=True)
         gaps = [0.0 if a == b else a - b for a, b in both]  # both may be infinite
         found[name] = number(median(gaps), 3)
-        found[f"{name}_range"] = f"[{number(min(gaps), 3)}, {number(max(gaps), 3)}]"
+        found[f"{name}_range"] = span(gaps, 3)
         found[f"{name}_positive"] = str(sum(gap > 0 for gap in gaps))
     whole = [setting for setting, arms in SETTINGS.items() if len(arms) == len(ARMS)]
     for name, wanted in (("with", True), ("without", False)):

@@ -21,7 +21,7 @@ number (losses), or one for each round (seconds). null stands for no number.
 from functools import partial
 
 from scripts.measure.records import Step
-from scripts.measure.spread import number
+from scripts.measure.spread import number, span
 
 PARALLEL = True
 SEEDS = tuple(range(5))
@@ -397,8 +397,7 @@ def facts(record) -> dict[str, str]:
         if not values:
             values = [float("nan")]
         found[name] = number(median(values), digits) + unit
-        low, high = (number(pick(values), digits) for pick in (min, max))
-        found[f"{name}_range"] = f"[{low}, {high}]" + unit
+        found[f"{name}_range"] = span(values, digits) + unit
 
     edges, ties = 0, 0
     best = {(a, n): _best(record, a, n) for a in ARMS for n in depths}
