@@ -7,13 +7,13 @@ from snippets.fused_residual.kernels import (
     add_rms_norm_backward,
     add_rms_norm_forward,
 )
-from snippets.triton_rms_norm.backward import sum_partials
 from snippets.triton_rms_norm.launch import (
     WHOLE_BACKWARD,
     WHOLE_FORWARD,
     backward,
     forward,
     programs,
+    summed,
     tile,
     walk,
 )
@@ -63,14 +63,11 @@ def add_backward(
     shape = walk(width, 3 * stream.element_size())
     most = programs(stream.device, shape["num_warps"])
     count = min(most, triton.cdiv(rows, shape["ROWS"]))
-    partial = gain.new_empty((count, width), dtype=torch.float32)
+    partial = gain.new_empty((1, count, width), dtype=torch.float32)
     add_rms_norm_backward[(count,)](
         dy, dstream, stream, gain, rstd, dx, partial, rows, width, **shape
     )
-    dgain = torch.empty_like(gain)
-    sum_partials[(triton.cdiv(width, 16), 1)](
-        partial, dgain, dgain, count, width, num_warps=8
-    )
+    (dgain,) = summed(partial, gain)
     return dx, dgain
 
 

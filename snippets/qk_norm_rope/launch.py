@@ -10,8 +10,7 @@ from snippets.qk_norm_rope.kernels import (
     qk_norm_rope_backward,
     qk_norm_rope_forward,
 )
-from snippets.triton_rms_norm.backward import sum_partials
-from snippets.triton_rms_norm.launch import TILE, programs, stages
+from snippets.triton_rms_norm.launch import TILE, programs, stages, summed
 
 
 def tile(half: int) -> dict[str, int]:
@@ -63,15 +62,12 @@ def backward(
         return dx, torch.zeros_like(gain)
     shape = walk(width // 2, x.element_size())
     count = min(programs(x.device, 8), triton.cdiv(rows, shape["ROWS"]))
-    partial = gain.new_empty((count, width), dtype=torch.float32)
+    partial = gain.new_empty((1, count, width), dtype=torch.float32)
     qk_norm_rope_backward[(count,)](
         dy.contiguous(), x, gain, cos, sin, rstd, dx, partial, rows, time,
         *head_layout(x), width // 2, **shape,
     )  # fmt: skip
-    dgain = torch.empty_like(gain)
-    sum_partials[(triton.cdiv(width, 16), 1)](
-        partial, dgain, dgain, count, width, num_warps=8
-    )
+    (dgain,) = summed(partial, gain)
     return dx, dgain
 
 

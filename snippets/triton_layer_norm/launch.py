@@ -12,12 +12,12 @@ from snippets.triton_layer_norm.forward import (
     layer_norm_forward,
     layer_norm_forward_wide,
 )
-from snippets.triton_rms_norm.backward import sum_partials
 from snippets.triton_rms_norm.launch import (
     PIECE,
     WHOLE_BACKWARD,
     WHOLE_FORWARD,
     programs,
+    summed,
     tile,
     walk,
 )
@@ -82,11 +82,7 @@ def backward(
             dy, x, gain, mean, rstd, dx, partial, rows, *layout, width,
             **shape,
         )  # fmt: skip
-    dgain, dbias = torch.empty_like(gain), torch.empty_like(gain)
-    sum_partials[(triton.cdiv(width, 16), 2)](
-        partial, dgain, dbias, count, width, num_warps=8
-    )
-    return dx, dgain, dbias
+    return dx, *summed(partial, gain)
 
 
 # --8<-- [end:backward]

@@ -60,7 +60,7 @@ def rms_norm_backward(
 @triton.jit(do_not_specialize=["programs"])
 def sum_partials(
     partial, result, second, programs, WIDTH: tl.constexpr,
-    COLUMNS: tl.constexpr = 16, ROWS: tl.constexpr = 512,
+    COLUMNS: tl.constexpr, ROWS: tl.constexpr,
 ):  # fmt: skip
     """result[column] = partial[0, :, column].sum(), always in the same order.
 

@@ -84,6 +84,25 @@ def forward(x: Tensor, gain: Tensor, eps: float) -> tuple[Tensor, Tensor]:
 # --8<-- [end:forward]
 
 
+# --8<-- [start:summed]
+def summed(partial: Tensor, gain: Tensor) -> list[Tensor]:
+    """partial, (1 or 2, programs, width), summed over the programs.
+
+    One tensor each, shape and dtype as gain, in one launch.
+    """
+    sums, count, width = partial.shape
+    columns, rows = (256, 16) if count <= 16 else (16, 512)  # (1)!
+    results = [torch.empty_like(gain) for _ in range(sums)]
+    sum_partials[(triton.cdiv(width, columns), sums)](
+        partial, results[0], results[-1], count, width, columns, rows,
+        num_warps=8,
+    )  # fmt: skip
+    return results
+
+
+# --8<-- [end:summed]
+
+
 # --8<-- [start:backward]
 def backward(
     dy: Tensor, x: Tensor, gain: Tensor, rstd: Tensor
@@ -101,7 +120,7 @@ def backward(
         )
         most = programs(x.device, 8)
         count = max(1, most * 1024 // width)  # splits of the rows
-        partial = gain.new_empty((count, width), dtype=torch.float32)
+        partial = gain.new_empty((1, count, width), dtype=torch.float32)
         grid = (triton.cdiv(width, 1024), count)
         gain_gradient[grid](
             dy, x, rstd, partial, rows, *layout, width,
@@ -111,14 +130,11 @@ def backward(
         shape = walk(width, 2 * x.element_size())
         most = programs(x.device, shape["num_warps"])
         count = min(most, triton.cdiv(rows, shape["ROWS"]))
-        partial = gain.new_empty((count, width), dtype=torch.float32)
+        partial = gain.new_empty((1, count, width), dtype=torch.float32)
         rms_norm_backward[(count,)](
             dy, x, gain, rstd, dx, partial, rows, *layout, width, **shape
         )
-    dgain = torch.empty_like(gain)
-    sum_partials[(triton.cdiv(width, 16), 1)](
-        partial, dgain, dgain, count, width, num_warps=8
-    )
+    (dgain,) = summed(partial, gain)
     return dx, dgain
 
 

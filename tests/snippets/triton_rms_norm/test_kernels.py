@@ -137,7 +137,7 @@ def test_the_same_bits_again():
 def test_more_partial_sums_than_one_tile_has_rows():
     partial = draw(2, 700, 20)
     found = torch.full((2, 20), torch.nan)
-    sum_partials[(2, 2)](partial, found[0], found[1], 700, 20)
+    sum_partials[(2, 2)](partial, found[0], found[1], 700, 20, 16, 512)
     assert_near(found, partial.double().sum(dim=1), "the sums")
 
 
