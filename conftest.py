@@ -11,7 +11,6 @@ import gc
 import io
 import os
 import re
-import subprocess
 import sys
 import traceback
 import types
@@ -23,14 +22,13 @@ import pytest
 from pytest_codeblocks.plugin import MarkdownFile
 
 from scripts.site import source
-from tests.fresh_main import forget_main
+from tests.fresh_main import alone, forget_main, runs_alone
 
 pytest_plugins = ["tests.closing"]
 # Before torch is imported: outputs do not depend on threads, and workers share cores.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 PAGE = re.compile(r"docs/(?P<lang>zh|en)/pages/.+\.md")
-ALONE = "ALONE"  # in the environment: this process runs one page alone
 SKIP = re.compile(r"<!-- skip: (?P<reason>\S.*) -->")
 
 
@@ -96,12 +94,9 @@ class Page(pytest.File):
 
     def run_to(self, index: int) -> None:
         """Run the blocks up to ``index`` that have not run yet."""
-        if (
-            not self.ran
-            and "/kernels/" in self.path.as_posix()
-            and ALONE not in os.environ
-        ):
-            self.ran = self.alone()
+        if not self.ran and runs_alone(self.path.as_posix()):
+            said = alone(str(self.path))
+            self.ran = [said and Wrong(said)] * len(self.blocks)
         if not self.ran:
             forget_main()
         for block in self.blocks[len(self.ran) : index + 1]:
@@ -111,23 +106,6 @@ class Page(pytest.File):
                 self.ran.append(Wrong(f"line {line} failed before it"))
             else:
                 self.ran.append(None if block.skip else self.attempt(block))
-
-    def alone(self) -> list[Exception | None]:
-        """The whole page in a process of its own.
-
-        It defines operators that its snippets' modules define too, and a name that
-        is registered again leaves the modules with a handle to nothing.
-        """
-        command = [sys.executable, "-m", "pytest", "-q", "-n0", str(self.path)]
-        done = subprocess.run(
-            command,
-            cwd=self.config.rootpath,
-            env={**os.environ, ALONE: "1"},
-            capture_output=True,
-            text=True,
-        )
-        error = Wrong(done.stdout[-3000:]) if done.returncode else None
-        return [error] * len(self.blocks)
 
     def attempt(self, block: Block) -> Exception | None:
         printed, before = io.StringIO(), torch_settings()

@@ -72,10 +72,14 @@ RAW_FORMULAS = r"""() => {
 }"""
 
 
-def settle(page, fonts: bool = True):
-    page.wait_for_load_state("networkidle")
-    if fonts:
-        page.evaluate("() => document.fonts.ready.then(() => true)")
+def settle(page):
+    """Wait until the fonts are there; what still moves jumps to its end."""
+    page.evaluate(
+        """() => document.fonts.ready.then(() => {
+          for (const each of document.getAnimations())
+            if (each.effect.getComputedTiming().endTime < Infinity) each.finish();
+        })"""
+    )
 
 
 # Layout does not depend on the scheme nor contrast on the width: each page is
@@ -98,9 +102,6 @@ def visit(path, site, open_page, browser_checks, measured=None) -> None:
     )
     watch = Watch(page, site[1], expect_404=path == "no-such-page/")
     page.goto(site[1] + path)
-    settle(page, fonts=path != "")
-    if measured:
-        measured("measured", f"first load of {path}: {watch.weigh(page.url)}")
     for view, scheme in VIEWS.items():
         page.set_viewport_size(VIEWPORTS[view])
         page.emulate_media(color_scheme=scheme)
@@ -109,19 +110,21 @@ def visit(path, site, open_page, browser_checks, measured=None) -> None:
             look_at(page, VIEWPORTS[view]["width"], watch, rules)
         browser_checks.add(8 if path else 4)
     page.wait_for_load_state("networkidle")
+    if measured:
+        measured("measured", f"first load of {path}: {watch.weigh(page.url)}")
     assert not watch.problems, "\n".join(watch.problems)
 
 
 def look_at(page, width: int, watch: Watch, rules: dict | None = None) -> None:
     """Width, tables, formulas and accessibility of the page as it stands."""
     page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+    watch.problems += axe_violations(page, rules)  # it settles the page
     if not fits(page, width):
         watch.problems.append(f"scrolls sideways: {page.evaluate(WIDE)}")
     for table in page.evaluate(SIDEWAYS_TABLES):
         watch.problems.append(f"table scrolls sideways: {table!r}")
     for formula in page.evaluate(RAW_FORMULAS):
         watch.problems.append(f"formula not rendered: {formula!r}")
-    watch.problems += axe_violations(page, rules)
 
 
 def fits(page, width: int) -> bool:
@@ -134,6 +137,7 @@ def fits(page, width: int) -> bool:
 
 
 def axe_violations(page, rules: dict | None = None) -> list[str]:
+    settle(page)
     everything = page.url.endswith(PAGE_WITH_ALL)
     outside = [FORMULAS] if everything else [FORMULAS, *ALIKE]
     options = ONLY_VIOLATIONS | ({} if everything else rules or {})

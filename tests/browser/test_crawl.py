@@ -4,7 +4,7 @@ import pytest
 
 from tests.browser import crawl
 from tests.browser.conftest import VIEWPORTS
-from tests.browser.crawl import Watch, look_at, settle, visit
+from tests.browser.crawl import Watch, look_at, visit
 
 
 @pytest.mark.parametrize("path", ["", "no-such-page/"], ids=["portal", "404"])
@@ -28,7 +28,7 @@ def test_a_heavy_page_is_noticed(site, open_page, monkeypatch):
     page = open_page()
     watch = Watch(page, site[1])
     page.goto(site[1] + "en/")
-    settle(page)
+    page.wait_for_load_state("networkidle")
     line = watch.weigh(page.url)
     assert line.endswith(" KB") and not watch.problems
     monkeypatch.setattr(crawl, "FIRST_LOAD", 1000)
@@ -42,7 +42,6 @@ def test_crawl_notices(what, site, open_page):
     page = open_page(viewport=VIEWPORTS["phone"])
     watch = Watch(page, site[1])
     page.goto(site[1] + "en/")
-    settle(page)
     page.evaluate(f"() => {{ {PLANTED[what]} }}")
     page.wait_for_timeout(200)
     look_at(page, VIEWPORTS["phone"]["width"], watch)

@@ -2,14 +2,16 @@
 
 import re
 
-# One process: ours and plain MkDocs in turn, warmed up once, the better of two. CPU
-# time, since others may use the machine.
+LIMIT = 2
+# One process: ours and plain MkDocs in turn, warmed up once, then until ours is within
+# the limit, twice at most; the better counts. CPU time: others may use the machine.
 COMPARE = r"""
 import pathlib, re, shutil, sys, tempfile, time, yaml
 from mkdocs.commands.build import build
 from mkdocs.config import load_config
 from scripts.site import asked, atlas, claims, lists, mock
 import logging; logging.disable(logging.WARNING)
+LIMIT = float(sys.argv[1])
 
 def ours():
     run("mkdocs.yml")
@@ -61,14 +63,17 @@ for round in range(3):
         builder()
         if round:
             times[builder].append(time.process_time() - start)
-a, b = (min(times[f]) for f in (ours, plain))
+    if round:
+        a, b = (min(times[f]) for f in (ours, plain))
+        if a <= LIMIT * b:
+            break
 print(f"ours {a:.2f} s, plain {b:.2f} s, ratio {a / b:.2f}")
 """
 
 
 def test_ratio_to_plain_mkdocs(whole_project, record_property):
-    done = whole_project.run("-c", COMPARE, seconds=600)
+    done = whole_project.run("-c", COMPARE, str(LIMIT), seconds=600)
     assert done.returncode == 0, done.stderr[-2000:]
     line = done.stdout.splitlines()[-1]
     record_property("measured", f"build time: {line}")
-    assert float(re.search(r"ratio ([\d.]+)", line)[1]) <= 2, line
+    assert float(re.search(r"ratio ([\d.]+)", line)[1]) <= LIMIT, line

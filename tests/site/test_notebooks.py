@@ -2,9 +2,7 @@
 
 import contextlib
 import io
-import os
 import re
-import subprocess
 import sys
 import types
 from pathlib import Path
@@ -14,7 +12,7 @@ import pytest
 import yaml
 
 from scripts.site import notebooks, plain
-from tests.fresh_main import forget_main
+from tests.fresh_main import alone, forget_main, runs_alone
 
 ROOT = Path(__file__).resolve().parents[2]
 URL = "https://example.org/zh/"
@@ -56,13 +54,9 @@ def leave_alone(monkeypatch) -> None:
 
 @pytest.mark.parametrize("uri", with_code())
 def test_runs_alone(uri, monkeypatch):
-    if uri.startswith("kernels/") and "ALONE" not in os.environ:
-        # It registers operators again, and takes them from the snippets' modules.
-        test = f"tests/site/test_notebooks.py::test_runs_alone[{uri}]"
-        command = [sys.executable, "-m", "pytest", "-q", "-n0", test]
-        alone = {**os.environ, "ALONE": "1"}
-        done = subprocess.run(command, env=alone, capture_output=True, text=True)
-        assert done.returncode == 0, done.stdout[-2000:]
+    if runs_alone(uri):
+        said = alone(f"tests/site/test_notebooks.py::test_runs_alone[{uri}]")
+        assert not said, said
         return
     main, cells = types.ModuleType("__main__"), code_cells(book(uri, "en"))
     monkeypatch.setitem(sys.modules, "__main__", main)

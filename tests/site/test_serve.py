@@ -10,6 +10,8 @@ import urllib.request
 
 import pytest
 
+from tests.site.conftest import Project
+
 SECONDS = 3.0
 
 
@@ -32,15 +34,20 @@ def wait_for(url: str, text: str, seconds: float) -> float:
     pytest.fail(f"{url} did not show {text!r} within {seconds} s", pytrace=False)
 
 
-@pytest.fixture
-def address(whole_project):
+@pytest.fixture(scope="module")
+def project(tmp_path_factory) -> Project:
+    return Project(tmp_path_factory.mktemp("served"))
+
+
+@pytest.fixture(scope="module")
+def address(project):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     command = ["scripts/build.py", "serve", "--address", f"127.0.0.1:{port}"]
     server = subprocess.Popen(
         [sys.executable, *command],
-        cwd=whole_project.root,
+        cwd=project.root,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
@@ -50,13 +57,13 @@ def address(whole_project):
     server.wait(20)
 
 
-def test_reload_of_a_changed_page(whole_project, address, record_property):
+def test_reload_of_a_changed_page(project, address, record_property):
     wait_for(address + "zh/", "归一化实测", 60)
     wait_for(address + "en/", "Norms, Measured", 10)
     found = []
     for sentence in ("A first new sentence.", "A second one.", "A third one."):
         time.sleep(1)  # between two edits, as a writer's
-        whole_project.append(whole_project.page("index.md", "en"), f"\n{sentence}\n")
+        project.append(project.page("index.md", "en"), f"\n{sentence}\n")
         found.append(wait_for(address + "en/", sentence, 30))
     index = json.loads(fetch(address + "en/search/search_index.json"))
     text = {entry["location"]: entry["text"] for entry in index["docs"]}
@@ -68,9 +75,9 @@ def test_reload_of_a_changed_page(whole_project, address, record_property):
     assert middle < SECONDS, found
 
 
-def test_change_of_a_snippet_reaches_the_page(whole_project, address):
+def test_change_of_a_snippet_reaches_the_page(project, address):
     wait_for(address + "zh/rmsnorm/rms-norm/", "rms_norm", 60)
     time.sleep(1)
-    path = whole_project.root / "snippets/rms_norm/reference.py"
-    whole_project.edit(path, "def rms_norm", "# a new comment\ndef rms_norm")
+    path = project.root / "snippets/rms_norm/reference.py"
+    project.edit(path, "def rms_norm", "# a new comment\ndef rms_norm")
     wait_for(address + "zh/rmsnorm/rms-norm/", "a new comment", 30)
