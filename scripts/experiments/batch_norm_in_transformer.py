@@ -681,7 +681,7 @@ def facts(record) -> dict[str, str]:
         "d": str(setting["d"]),
         "layers": str(setting["layers"]),
         "context": str(setting["context"]),
-        "tokens": f"{setting['tokens']:,}".replace(",", "\u202f"),
+        "tokens": f"{setting['tokens']:,}",
         "rates": ", ".join(f"{rate:g}" for rate in RATES),
         "least": str(batches[0]),
         "most": str(batches[-1]),
