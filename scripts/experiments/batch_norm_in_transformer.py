@@ -33,6 +33,7 @@ losses are in nats per byte, an infinite one or NaN is null.
 from functools import cache, partial
 
 from scripts.measure.records import Step
+from scripts.measure.spread import integer
 
 PARALLEL = True  # untimed steps share the cores
 SEEDS = tuple(range(5))
@@ -681,7 +682,7 @@ def facts(record) -> dict[str, str]:
         "d": str(setting["d"]),
         "layers": str(setting["layers"]),
         "context": str(setting["context"]),
-        "tokens": f"{setting['tokens']:,}",
+        "tokens": integer(setting["tokens"]),
         "rates": ", ".join(f"{rate:g}" for rate in RATES),
         "least": str(batches[0]),
         "most": str(batches[-1]),

@@ -30,7 +30,7 @@ Before training there is no learning rate (null).
 from functools import partial
 
 from scripts.measure.records import Step
-from scripts.measure.spread import number, span
+from scripts.measure.spread import integer, number, span
 
 PARALLEL = True
 SEEDS = tuple(range(5))
@@ -351,7 +351,7 @@ def facts(record) -> dict[str, str]:
         "long_steps": str(LONGER * size["steps"]),
         "branches": str(2 * size["deep"]),
         "tokens": str(size["batch"] * size["context"]),
-        "held_out": f"{size['pieces'] * size['context']:,}",
+        "held_out": integer(size["pieces"] * size["context"]),
         "least_rate": _rate(rates[0]),
         "most_rate": _rate(rates[-1]),
         "rates": str(len(rates)),

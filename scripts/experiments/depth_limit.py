@@ -31,7 +31,7 @@ from functools import partial
 
 from scripts.measure.batching import ROUNDS, batching_facts, race
 from scripts.measure.records import Step
-from scripts.measure.spread import number, span
+from scripts.measure.spread import integer, number, span
 
 PARALLEL = True
 METHOD = (
@@ -339,7 +339,7 @@ def facts(record) -> dict[str, str]:
         "steps": str(size["steps"]),
         "held_out": str(size["held_out"]),
         "steps_longer": str(factor * size["steps"]),
-        "tokens": f"{size['steps'] * size['batch'] * size['context']:,}",
+        "tokens": integer(size["steps"] * size["batch"] * size["context"]),
         "vocabulary": str(VOCABULARY),
         "favoured": f"{100 * FAVOURED:.0f} %",
         "depths": ", ".join(map(str, depths)),

@@ -19,6 +19,7 @@ number that is not finite, in the order of the computation (null: none).
 from functools import partial
 
 from scripts.measure.records import Step
+from scripts.measure.spread import integer
 
 PLACES = ("logits", "hidden", "output", "stream")
 METHODS = {  # name: (sandwich, PB-Relax)
@@ -194,7 +195,7 @@ def _lost(row: dict, place: str) -> float:
 
 
 def _factor(value: float) -> str:
-    return f"{float(f'{value:.2g}'):,.0f}"
+    return integer(float(f"{value:.2g}"))
 
 
 def _percent(share: float) -> str:

@@ -23,6 +23,7 @@ batching, the loss of the bytes' frequencies and seconds of rounds.
 from functools import partial
 
 from scripts.measure.records import Step
+from scripts.measure.spread import integer
 
 SEEDS = tuple(range(5))
 METHOD = (
@@ -427,8 +428,8 @@ def facts(record) -> dict[str, str]:
         "runs_per_arm": str(len(SEEDS) * len(rates)),
         "lengths": ", ".join(map(str, lengths)),
         "bytes": str(most * setting["batch"] * setting["context"]),
-        "held_out": (
-            f"{EVALUATION[record.size] * setting['batch'] * setting['context']:,}"
+        "held_out": integer(
+            EVALUATION[record.size] * setting["batch"] * setting["context"]
         ),
     }
     for name in ("d", "layers", "heads", "hidden", "context", "batch", "steps"):

@@ -24,7 +24,7 @@ is what the gains of QK-Norm allow. `clipped` is one number, the share of
 from functools import cache, partial
 
 from scripts.measure.records import Step
-from scripts.measure.spread import number, span
+from scripts.measure.spread import integer, number, span
 
 METHOD = (
     "AdamW, betas 0.9 and 0.95, no weight decay, gradients clipped at norm 1, warm-up "
@@ -367,11 +367,8 @@ def _best(record, arm: str) -> float:
 
 
 def _large(value: float) -> str:
-    """Two digits, whole, with commas: 1.8, 85, 1,800."""
-    if value >= 10:
-        rounded = float(f"{value:.2g}")
-        return f"{rounded:,.0f}"
-    return f"{value:.1f}"
+    """Two digits: 1.8, 85, 1800, 18,000."""
+    return integer(float(f"{value:.2g}")) if value >= 10 else f"{value:.1f}"
 
 
 def _percent(share: float) -> str:
@@ -403,7 +400,7 @@ def facts(record) -> dict[str, str]:
         "time": str(size["time"]),
         "batch": str(size["batch"]),
         "steps": str(size["steps"]),
-        "held_out": f"{size['texts'] * size['time']:,}",
+        "held_out": integer(size["texts"] * size["time"]),
         "rates": ", ".join(f"{rate:g}" for rate in RATES),
         "cap": f"{CAP:g}",
         "tau": f"{TAU:g}",

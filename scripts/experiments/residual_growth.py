@@ -21,7 +21,7 @@ number (losses), or one for each round (seconds). null stands for no number.
 from functools import partial
 
 from scripts.measure.records import Step
-from scripts.measure.spread import number, span
+from scripts.measure.spread import integer, number, span
 
 PARALLEL = True
 SEEDS = tuple(range(5))
@@ -386,7 +386,7 @@ def facts(record) -> dict[str, str]:
         "steps": str(size["steps"]),
         "bytes": str(size["batch"] * size["context"]),
         "context": str(size["context"]),
-        "held_out": f"{size['held_out'] * size['context']:,}",
+        "held_out": integer(size["held_out"] * size["context"]),
         "rates": str(len(rates)),
         "rate_least": f"{rates[0]:g}",
         "rate_most": f"{rates[-1]:g}",

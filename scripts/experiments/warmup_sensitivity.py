@@ -23,7 +23,7 @@ from functools import partial
 
 from scripts.measure.corpus import corpus, loss_of, sample
 from scripts.measure.records import Step
-from scripts.measure.spread import number, span
+from scripts.measure.spread import integer, number, span
 
 METHOD = (
     "Adam (betas 0.9 and 0.999), no weight decay, no clipping, LayerNorm everywhere; "
@@ -344,7 +344,7 @@ def facts(record) -> dict[str, str]:
         "most": str(depths[-1]),
         "steps": str(size["steps"]),
         "tokens": str(size["batch"] * size["context"]),
-        "held_out": f"{PIECES[record.size] * size['context']:,}",
+        "held_out": integer(PIECES[record.size] * size["context"]),
         "context": str(size["context"]),
         "rates": str(len(rates)),
         "rates_list": ", ".join(f"{rate:g}" for rate in rates),

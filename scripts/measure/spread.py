@@ -90,6 +90,11 @@ def number(value: float, digits: int = 2) -> str:
     return f"{value:z.{digits}f}".replace("-", "\u2212").replace("inf", "∞")
 
 
+def integer(value: float) -> str:
+    """Without decimals, in threes of digits from five digits on: 4096, 131,072."""
+    return f"{value:.0f}" if abs(value) < 10_000 else f"{value:,.0f}"
+
+
 def span(values: Sequence[float], digits: int = 2) -> str:
     """Least and greatest: [−0.10, 0.25]."""
     return f"[{number(min(values), digits)}, {number(max(values), digits)}]"

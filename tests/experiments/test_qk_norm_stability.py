@@ -259,7 +259,7 @@ def test_facts_say_what_the_rows_say(record):
         "qk_norm_sensitivity_minus_plain": "−0.583",
         "qk_norm_minus_plain_highest": "−3.50",
         "qk_norm_best_minus_plain": "0.000",
-        "qk_norm_logit_high": "1,200",
+        "qk_norm_logit_high": "1200",
         "qk_norm_bound_high": "40",
         "bound_start": "4.0",
         "entropy_start": "90 %",

@@ -162,6 +162,14 @@ def test_numbers_as_people_write_them(value, digits, text):
     assert spread.number(value, digits) == text
 
 
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0, "0"), (4096, "4096"), (9999.4, "9999"), (10_000, "10,000")],
+)
+def test_whole_numbers_in_threes_from_five_digits_on(value, text):
+    assert spread.integer(value) == text
+
+
 def test_a_span_is_from_the_least_to_the_greatest():
     assert spread.span([0.25, -0.1, 0.2]) == "[\u22120.10, 0.25]"
     assert spread.span([3.0, inf], 0) == "[3, ∞]"
