@@ -5,6 +5,7 @@ from types import ModuleType
 
 import pytest
 
+from scripts.measure.kernels import edges
 from scripts.measure.kernels.cells import OPERATIONS
 from scripts.measure.records import Record, rows_problem
 from tests.tiny import (
@@ -30,7 +31,7 @@ def check_rows(experiment: ModuleType, rows: list[dict]) -> None:
     assert not select(rows, status="wrong")
     assert not select(rows, status="failed")
     for operation in experiment.OPERATIONS:
-        ours = select(rows, operation=operation, provider="ours")
+        ours = select(rows, operation=operation, provider="ours", case="")
         assert len(ours) == 2
         assert all(row["status"] == "ok" and row["same_bits"] for row in ours)
         mix = OPERATIONS[operation].mix
@@ -38,6 +39,26 @@ def check_rows(experiment: ModuleType, rows: list[dict]) -> None:
         assert len(own) == len(ours)
         assert select(rows, operation="stream", provider=mix, why="large")
     assert len(select(rows, provider="1R1W_copy", why="large")) == 2  # first and last
+
+
+def check_edges(experiment: ModuleType, rows: list[dict]) -> None:
+    """Ours and torch's norms get every case right that fits here; none has a time."""
+    found = [row for row in rows if row["case"]]
+    assert {row["provider"] for row in found} == set(edges.PROVIDERS)
+    assert not any(row["device_seconds"] or row["call_seconds"] for row in found)
+    for operation in experiment.OPERATIONS:
+        here = edges.CASES.keys() - {"huge"}
+        if operation == "soft_cap":
+            here -= {"gaps"}
+        passed = select(found, operation=operation, provider="ours", status="ok")
+        assert {row["case"] for row in passed} == here
+        assert all(row["same_bits"] for row in passed)
+        fair = select(found, operation=operation, provider="torch", status="ok")
+        assert {row["case"] for row in fair} == (here if "norm" in operation else set())
+    facts = experiment.facts(gpu_record(experiment, rows))
+    ours = select(found, provider="ours")
+    assert facts["edges"] == facts["edges_passed"] == str(len(ours))
+    assert facts["wrong"] == "0"
 
 
 def check_cells(experiment: ModuleType) -> None:

@@ -1,6 +1,7 @@
 """Norms on a GPU as kernels: what is timed, against whom, how, and whether it is right.
 
 cells       operations and shapes: inputs, bytes moved, answers in float64
+edges       inputs on which kernels go wrong, gated and not timed
 providers   who computes them: ours, torch, Liger, quack
 gate        how far a result is from float64; a cell that fails is not drawn
 capture     one stream and its graphs, and what to do when a call has none

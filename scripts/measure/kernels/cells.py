@@ -22,6 +22,7 @@ class Cell:
     gain_dtype: str = "bfloat16"
     heads: int = 1  # of QK-Norm, in each token; rows counts tokens times heads
     layout: str = "contiguous"  # or packed: heads of a wider projection
+    case: str = ""  # of edges.py: such a cell is gated, and not timed
 
     @property
     def elements(self) -> int:
@@ -144,28 +145,24 @@ def _gradients(function: Callable, *names: str) -> Callable:
     return answer
 
 
-def _stream(inputs: dict, x, branch):
-    """The new stream, rounded as a kernel must, with a gradient through it."""
-    exact = x + branch
-    rounded = (inputs["x"] + inputs["branch"]).double()
-    return exact + (rounded - exact).detach()
+def _stream(inputs: dict):
+    """The new stream, rounded as a kernel must."""
+    return (inputs["x"] + inputs["branch"]).double()
 
 
 def _add_answer(inputs: dict) -> tuple:
-    x, branch, gain = _wide(inputs, "x", "branch", "gain")
-    stream = _stream(inputs, x, branch)
-    return stream, _rms(stream, gain)
+    stream = _stream(inputs)
+    return stream, _rms(stream, *_wide(inputs, "gain"))
 
 
 def _add_gradients(inputs: dict) -> tuple:
+    """Of the stream, as x and branch have it, and of the gain."""
     import torch
 
-    leaves = _leaves(inputs, "x", "branch", "gain")
-    stream = _stream(inputs, *leaves[:2])
-    outputs = stream, _rms(stream, leaves[2])
+    leaves = _stream(inputs).requires_grad_(), *_leaves(inputs, "gain")
+    outputs = leaves[0], _rms(*leaves)
     slopes = [inputs[name].double() for name in ("dstream", "dy")]
-    dx, _, dgain = torch.autograd.grad(outputs, leaves, slopes)
-    return dx, dgain
+    return torch.autograd.grad(outputs, leaves, slopes)
 
 
 def _rope_answer(inputs: dict) -> tuple:

@@ -22,8 +22,15 @@ class Distance:
     most_ulp: float
 
 
+INFINITE = Distance(float("inf"), float("inf"), float("inf"))
+
+
 def distance(found, wanted) -> Distance:
-    """Of a tensor from its float64 answer; inf where NaN stands."""
+    """Of a tensor from its float64 answer.
+
+    Where the answer is infinite or NaN the same must stand; anything else that is
+    not finite is infinitely far.
+    """
     import torch
 
     total = found.numel()
@@ -37,10 +44,15 @@ def distance(found, wanted) -> Distance:
         found.flatten().split(PIECE), wanted.flatten().split(PIECE), strict=True
     )
     for each, right in pairs:
-        exact = right.double()
-        gap = (each.double() - exact).abs()
+        exact, each = right.double(), each.double()
+        known = exact.isfinite()
+        same = (each == exact) | (each.isnan() & exact.isnan())
+        if not bool((known | same).all()):
+            return INFINITE
+        exact, each = exact.where(known, 0.0), each.where(known, 0.0)
+        gap = (each - exact).abs()
         if not bool(torch.isfinite(gap).all()):
-            return Distance(float("inf"), float("inf"), float("inf"))
+            return INFINITE
         off += float(gap.square().sum())
         norm += float(exact.square().sum())
         most = max(most, float(gap.max()))
@@ -63,10 +75,13 @@ def _unit(exact, dtype):
 
 
 def same_bits(one, other) -> bool:
-    """Whether two results agree in every bit."""
+    """Whether two results agree in every bit, also where they are NaN."""
     import torch
 
-    return all(torch.equal(a, b) for a, b in zip(one, other, strict=True))
+    def bits(tensor):
+        return tensor.contiguous().view(torch.uint8)
+
+    return all(torch.equal(bits(a), bits(b)) for a, b in zip(one, other, strict=True))
 
 
 def most_allowed(dtype: str, ours: bool, interpreted: bool = False) -> float:

@@ -130,9 +130,9 @@ def common_facts(record) -> dict[str, str]:
         "machine": device["name"],
         "floor": percent(floor(record), 1),
         "drift": percent(drift(record), 1),
-        "wrong": str(len(record.select(status="wrong"))),
-        "failed": str(len(record.select(status="failed"))),
-        "skipped": str(len(record.select(status="skipped"))),
+        "wrong": str(len(record.select(status="wrong", case=""))),
+        "failed": str(len(record.select(status="failed", case=""))),
+        "skipped": str(len(record.select(status="skipped", case=""))),
         "by_events": str(len(record.select(method="event_flush"))),
         "peers_ahead": str(len(faster_peers(record))),
     }
@@ -141,7 +141,20 @@ def common_facts(record) -> dict[str, str]:
         speed = stream_rate(record, mix) / 1e12
         found[f"rate_{mix.lower()}"] = NOTHING if isnan(speed) else f"{speed:.2f} TB/s"
     ours = timed(record, provider=OURS)
+    found |= edge_facts(record)
     return found | range_facts("mix", [share_of_mix(record, row) for row in ours])
+
+
+def edge_facts(record) -> dict[str, str]:
+    """How many edge cases there are, and how many of them ours and torch's pass."""
+    rows = [row for row in record.select(provider=OURS) if row["case"]]
+    passed = [row for row in rows if row["status"] == "ok"]
+    peers = [r for r in record.select(provider="torch", status="ok") if r["case"]]
+    return {
+        "edges": str(len(rows)),
+        "edges_passed": str(len(passed)),
+        "edges_passed_torch": str(len(peers)),
+    }
 
 
 def line(record, operation: str, provider: str, **wanted) -> dict[int, float]:

@@ -8,6 +8,7 @@ from math import isfinite, log2
 
 from scripts.measure.kernels import (
     capture,
+    edges,
     gate,
     launched,
     providers,
@@ -103,7 +104,7 @@ def _dtype(tensor) -> str:
 
 def _allowed(cell: Cell, output: str, tensor, ours: bool) -> float:
     dtype = _dtype(tensor)
-    allowed = gate.most_allowed(dtype, ours, interpreted())
+    allowed = max(gate.most_allowed(dtype, ours, interpreted()), edges.slack(cell))
     if ours and output in ("dgain", "dbias") and dtype == "float32":
         return max(allowed, 1e-6 * log2(max(2, cell.rows)) ** 0.5)
     return allowed
@@ -124,7 +125,7 @@ def measured(
 
     Whether they pass or not, each has its row. `call_rounds` samples of the
     caller's time are taken too; `cold=False` keeps the data of one set in the
-    cache, as a decoding step finds them.
+    cache, as a decoding step finds them. With no rounds nothing is timed.
     """
     import torch
 
@@ -132,7 +133,8 @@ def measured(
     found: dict[str, dict] = {}
     try:
         calls = _gated(cell, names, found, cold)
-        _time(calls, found, rounds, call_rounds, calls_of_a_sample)
+        if rounds:
+            _time(calls, found, rounds, call_rounds, calls_of_a_sample)
         del calls
     except Exception as error:  # inputs or answers that do not fit, say
         if interpreted():
@@ -152,6 +154,7 @@ def _tell(rows: Sequence[dict]) -> None:
     for each in rows:
         if each["status"] in ("wrong", "failed") or each["method"] == "event_flush":
             where = f"{each['operation']} {each['rows']}x{each['width']}"
+            where = f"{where} {each['case']}".rstrip()
             said = f"{where} {each['provider']}: {each['status']}, {each['why']}"
             print(said, file=sys.stderr, flush=True)
 
@@ -162,8 +165,8 @@ def _gated(
     """Fill in a row of each name; the calls, one a set, of those that passed."""
     operation = OPERATIONS[cell.operation]
     sets = sets_of(operation.moved(cell), cold)
-    inputs = [operation.inputs(cell, seed, here()) for seed in range(sets)]
-    wanted = operation.answer(inputs[0])
+    inputs = [edges.inputs(cell, seed, here()) for seed in range(sets)]
+    wanted = edges.answer(cell, inputs[0])
     calls = {}
     for name in names:
         ours = name.startswith("ours")

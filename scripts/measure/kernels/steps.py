@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 
-from scripts.measure.kernels import capture, ceilings, rows, timing
+from scripts.measure.kernels import capture, ceilings, edges, rows, timing
 from scripts.measure.kernels.cells import OPERATIONS, Cell
 from scripts.measure.records import Step
 
@@ -106,4 +106,18 @@ def of(
             cost=sum(COST.get(name, 1.0) for name in wanted(cell)),
         )
         for index, cell in enumerate(cells)
+    ]
+
+
+def of_edges(operations: Sequence[str], size: str) -> list[Step]:
+    """A step an edge case: its providers at the gate, and nothing is timed."""
+
+    def run(cell: Cell) -> list[dict]:
+        if not capture.alive():
+            raise Lost
+        return rows.measured(cell, edges.PROVIDERS, rounds=0, cold=False)
+
+    return [
+        Step(asdict(cell), partial(run, cell), cost=3.0 if cell.case == "huge" else 0.3)
+        for cell in edges.cells(operations, size)
     ]
