@@ -4,6 +4,9 @@ Norms on 1 to 2048 rows, as decoding asks for them: the data of one set stay in 
 cache, and two times are taken, that of the device in a CUDA graph, where a launch is
 cheap, and that of the caller in eager mode, where the host sets the pace. An empty
 kernel and the time that the bytes alone would take stand beside them.
+
+The caller's time is also that of a forward and a backward pass, through the functions
+that users call, on thousands of rows and cold sets: what training with a norm waits.
 """
 
 from functools import partial
@@ -15,9 +18,11 @@ SEEDS = (0,)
 METHOD = (
     "device time: CUDA graph of launches on one set of inputs, warm caches, providers "
     "interleaved, 30 replays; caller's time: 100 calls in eager mode and one "
-    "synchronization, 30 times; gate: float64"
+    "synchronization, 30 times; forward and backward pass by autograd: 10 calls a "
+    "sample, over sets of four times the L2 cache; gate: float64"
 )
 OPERATIONS = ("rms_norm", "layer_norm", "add_rms_norm")
+BOTH = tuple(f"{name}_forward_backward" for name in OPERATIONS)
 PROVIDERS = ("ours", "ours_again", "torch", "torch_unfused", "compile", "liger")
 SIZES = {"tiny": {}, "small": {}, "full": {}}
 
@@ -48,13 +53,15 @@ def empty(size: str) -> list[dict]:
 
 
 def measure(size: str) -> list[Step]:
-    """One step is one cell; the first is the empty kernel."""
+    """One step is one cell; the first is the empty kernel, both passes come last."""
     from scripts.measure.kernels import shapes, steps, timing
 
     rounds = 2 if size == "tiny" else timing.ROUNDS
     names = PROVIDERS[:3] if size == "tiny" else PROVIDERS
     cells = shapes.launches(size)
     found = steps.of(cells, names, size, call_rounds=rounds, cold=False)
+    cells = shapes.both_passes(size)
+    found += steps.of(cells, names, size, call_rounds=rounds, calls=10)
     return [Step({"operation": "empty"}, partial(empty, size)), *found]
 
 
@@ -76,6 +83,28 @@ def _launch(record, which: str) -> list[float]:
     return [
         each for row in record.select(operation="empty") for each in row[which] or []
     ]
+
+
+def _both_facts(record) -> dict[str, str]:
+    """Times of both passes, by width; what the caller waits, over ours."""
+    from scripts.measure.kernels import report
+    from scripts.measure.spread import ratio
+
+    found, factors = {}, {}
+    for (operation, *_), of in report.cells(record).items():
+        if operation not in BOTH:
+            continue
+        for provider, row in of.items():
+            for which in ("device", "call"):
+                name = f"{operation}_{row['width']}_{provider}_{which}"
+                found[name] = report.microseconds(row[f"{which}_seconds"])
+            if "ours" in of:
+                factor = ratio(row["call_seconds"], of["ours"]["call_seconds"])
+                factors.setdefault(f"{operation}_{provider}", []).append(factor)
+    for name, each in factors.items():
+        found[f"{name}_over_ours_least"] = f"{min(each):.1f}"
+        found[f"{name}_over_ours_most"] = f"{max(each):.1f}"
+    return found
 
 
 def _width(record) -> int:
@@ -112,7 +141,7 @@ def facts(record) -> dict[str, str]:
     price = median(launch) if launch else nan
     rows = report.stream_rate(record, "1R1W") * price / max(1, bytes_of_row)
     found["crossover_rows"] = f"{rows:.0f}" if isfinite(rows) else report.NOTHING
-    return found
+    return found | _both_facts(record)
 
 
 WORDS = {
@@ -191,7 +220,8 @@ def plot(record, words):
         high = axis.get_xlim()[1]
         launch = _launch(record, f"{which}_seconds")
         grey = dict(color=look.MUTED, linewidth=1.2, marker="none")
-        counts = sorted({row["rows"] for row in report.timed(record, width=width)})
+        few = report.timed(record, operation="rms_norm", width=width)
+        counts = sorted({row["rows"] for row in few})
         model = [1e6 * 4 * width * rows / copy for rows in counts]
         axis.plot(counts, model, linestyle=look.LINES[2], **grey)
         if launch and counts:

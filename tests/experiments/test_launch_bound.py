@@ -23,10 +23,12 @@ def test_rows(rows):
     assert not select(rows, status="wrong")
     (launch,) = select(rows, operation="empty")
     assert len(launch["device_seconds"]) == len(launch["call_seconds"]) == 2
-    for operation in launch_bound.OPERATIONS:
+    for operation in launch_bound.OPERATIONS + launch_bound.BOTH:
         ours = select(rows, operation=operation, provider="ours")
-        assert [row["rows"] for row in ours] == [1, 8]
+        both = operation in launch_bound.BOTH
+        assert [row["rows"] for row in ours] == ([12, 6] if both else [1, 8])
         assert all(len(row["call_seconds"]) == 2 for row in ours)
+        assert all(row["same_bits"] for row in ours)
 
 
 def test_cells():
@@ -68,6 +70,10 @@ def test_facts_say_what_the_rows_say(made):
     assert facts["rms_norm_8_ours_device"] == "8.0 µs"
     assert facts["rms_norm_8_torch_call"] == "320 µs"
     assert facts["rms_norm_few_rows"] == "8.0 µs"
+    # 12 rows of 16, and 6 of 24: a call is ten times the device's time.
+    assert facts["add_rms_norm_forward_backward_16_ours_call"] == "120 µs"
+    assert facts["rms_norm_forward_backward_24_torch_device"] == "24.0 µs"
+    assert facts["layer_norm_forward_backward_torch_over_ours_most"] == "4.0"
     # 64 bytes a row at 100 MB/s: 200 bytes fit into an empty kernel.
     assert facts["crossover_rows"] == "3"
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from scripts.measure.kernels import (
     ceilings,
@@ -34,8 +35,11 @@ def size(tensors) -> int:
     return sum(t.numel() * t.element_size() for t in tensors)
 
 
+ONE_PASS = [name for name in OPERATIONS if not name.endswith("_forward_backward")]
+
+
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-@pytest.mark.parametrize("operation", list(OPERATIONS))
+@pytest.mark.parametrize("operation", ONE_PASS)
 def test_bytes_are_those_of_the_tensors(operation, dtype):
     """Inputs read once, outputs written once, statistics in float32."""
     made = cell(operation, dtype=dtype, gain_dtype=dtype)
@@ -52,6 +56,16 @@ def test_bytes_are_those_of_the_tensors(operation, dtype):
     extra = 4 * made.rows * statistics.get(operation, 1)
     moved = OPERATIONS[operation].moved(made)
     assert moved == size(inputs.values()) + size(written) + extra
+
+
+@pytest.mark.parametrize("norm", cells.NORMS)
+def test_both_passes_move_the_bytes_of_each(norm):
+    made = cell(norm, dtype="bfloat16")
+    both, *each = (
+        OPERATIONS[f"{norm}{way}"].moved(made)
+        for way in ("_forward_backward", "", "_backward")
+    )
+    assert both == sum(each)
 
 
 def test_packed_queries_lie_in_a_projection():
@@ -492,7 +506,10 @@ def test_options_are_those_that_this_torch_knows(monkeypatch):
 def test_a_model_s_norm_holds_its_weight_in_the_forward_pass(monkeypatch):
     """A caller's time must not hold what only the gradient needs."""
     monkeypatch.setattr(torch.func, "functional_call", broken)
-    for operation in ("rms_norm", "add_rms_norm", "qk_norm_rope"):
+    for operation in (
+        *("rms_norm", "add_rms_norm", "qk_norm_rope"),
+        *("rms_norm_forward_backward", "add_rms_norm_forward_backward"),
+    ):
         (found,) = rows.measured(cell(operation), ["torch_unfused"], rounds=2)
         assert found["status"] == "ok", found["why"]
 
@@ -519,6 +536,37 @@ def test_models_rotate_in_their_own_dtype(name, tables, monkeypatch):
     (found,) = rows.measured(made, [name], rounds=2)
     assert found["status"] == "ok"
     assert seen == {(torch.bfloat16, tables, tables)}
+
+
+class Asked(TorchDispatchMode):
+    """The operators that run, by name."""
+
+    def __init__(self):
+        super().__init__()
+        self.names = []
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        self.names.append(function.name().partition(".")[0])
+        return function(*args, **kwargs or {})
+
+
+@pytest.mark.parametrize("norm", cells.NORMS)
+@pytest.mark.parametrize("name", ["ours", "torch", "torch_unfused"])
+def test_both_passes_run_in_every_call(norm, name):
+    if (norm, name) == ("layer_norm", "torch_unfused"):
+        return  # there is none
+    asked = {}
+    for way in ("", "_backward", "_forward_backward"):
+        made = cell(f"{norm}{way}")
+        inputs = OPERATIONS[made.operation].inputs(made, 0, "cpu")
+        call = providers.PROVIDERS[name](made, inputs)
+        call()
+        with Asked() as seen:
+            call()
+        apart = {"aten::detach", "aten::zeros"}  # autograd's, for the statistics
+        asked[way] = [each for each in seen.names if each not in apart]
+    assert asked[""] and asked["_backward"]
+    assert sorted(asked["_forward_backward"]) == sorted(asked[""] + asked["_backward"])
 
 
 def test_jax_is_a_row_that_says_why_it_is_not_timed():

@@ -5,8 +5,9 @@ write once; gains, statistics and partial sums are counted, caches are not.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+NORMS = ("rms_norm", "layer_norm", "add_rms_norm")
 SIZE = {"float32": 4, "bfloat16": 2, "float16": 2}
 EPS = 1e-6  # given to every provider: torch's default depends on the dtype
 
@@ -39,7 +40,7 @@ class Operation:
     """
 
     name: str
-    mix: str  # 1R1W ...
+    mix: str  # 1R1W ...; empty if no single stream reads and writes so
     formula: str
     inputs: Callable
     answer: Callable
@@ -234,3 +235,18 @@ OPERATIONS = {
         ),
     )
 }  # fmt: skip
+
+
+def _both(norm: str) -> Operation:
+    """The forward and the backward pass of a norm, as autograd runs them in turn."""
+    forward, backward = OPERATIONS[norm], OPERATIONS[f"{norm}_backward"]
+    return replace(
+        backward,
+        name=f"{norm}_forward_backward",
+        mix="",
+        formula=f"{forward.formula} + {backward.formula}",
+        moved=lambda cell: forward.moved(cell) + backward.moved(cell),
+    )
+
+
+OPERATIONS |= {each.name: each for each in map(_both, NORMS)}

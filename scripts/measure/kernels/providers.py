@@ -7,7 +7,7 @@ Missing with its reason: a row says so, nothing is left out in silence.
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 
 from scripts.measure.kernels.cells import EPS, Cell
 
@@ -38,24 +38,30 @@ def _installed() -> Iterator[None]:
         raise Missing(f"{package} is not here: {reason}") from None
 
 
+def _both(cell: Cell) -> bool:
+    """Whether the forward pass belongs to each call of the backward pass."""
+    return cell.operation.endswith("_forward_backward")
+
+
 def _leaves(inputs: dict, *names: str) -> list:
-    return [inputs[name].detach().requires_grad_() for name in names]
+    """Tensors that want a gradient; one that does already stays what it is."""
+    found = [inputs[name] for name in names]
+    return [x if x.requires_grad else x.detach().requires_grad_() for x in found]
 
 
-def _gradient(forward: Callable, inputs: dict, *names: str) -> Callable:
-    """A call that runs the backward pass alone, on a forward pass made before."""
-    import torch
+def _gradient(cell: Cell, forward: Callable, inputs: dict, *names: str) -> Callable:
+    """A call that gives the gradients of the named inputs.
+
+    It runs the backward pass alone, on a forward pass made before, or both.
+    """
+    from torch.autograd import grad
 
     leaves = _leaves(inputs, *names)
+    slopes = [inputs[name] for name in ("dstream", "dy") if name in inputs]
+    if _both(cell):
+        return lambda: grad(forward(*leaves), leaves, slopes)
     outputs = forward(*leaves)
-    slopes = inputs["dy"]
-    if isinstance(outputs, tuple):
-        slopes = (inputs["dstream"], inputs["dy"])
-
-    def call():
-        return torch.autograd.grad(outputs, leaves, slopes, retain_graph=True)
-
-    return call
+    return lambda: grad(outputs, leaves, slopes, retain_graph=True)
 
 
 # Ours: the operators of the pages ---------------------------------------------
@@ -68,6 +74,8 @@ def _ours(cell: Cell, inputs: dict) -> Callable:
     from snippets.triton_layer_norm import operator as layer
     from snippets.triton_rms_norm import operator as rms
 
+    if _both(cell):
+        return _ours_by_autograd(cell, inputs)
     x, gain, eps = inputs["x"], inputs["gain"], EPS
     if cell.operation == "rms_norm":
         return lambda: (rms.rms_norm_op(x, gain, eps)[0],)
@@ -89,6 +97,22 @@ def _ours(cell: Cell, inputs: dict) -> Callable:
     stream, _, rstd = added.add_rms_norm_op(x, inputs["branch"], gain, eps)
     slopes = inputs["dy"], inputs["dstream"]
     return lambda: added.add_rms_norm_backward_op(*slopes, stream, gain, rstd)
+
+
+def _ours_by_autograd(cell: Cell, inputs: dict) -> Callable:
+    """Forward and backward pass through the functions that users call."""
+    from snippets.fused_residual.operator import add_rms_norm
+    from snippets.triton_layer_norm.operator import layer_norm
+    from snippets.triton_rms_norm.operator import rms_norm
+
+    if cell.operation.startswith("add_"):
+        names = ("x", "branch", "gain")
+        call = _gradient(cell, partial(add_rms_norm, eps=EPS), inputs, *names)
+        return lambda: call()[::2]  # dx is also the branch's
+    if cell.operation.startswith("layer_norm"):
+        names = ("x", "gain", "bias")
+        return _gradient(cell, partial(layer_norm, eps=EPS), inputs, *names)
+    return _gradient(cell, partial(rms_norm, eps=EPS), inputs, "x", "gain")
 
 
 # Torch ------------------------------------------------------------------------
@@ -127,8 +151,9 @@ def _fused(cell: Cell) -> Callable:
 def _as_models_write_it(cell: Cell, weight=None) -> Callable:
     """The class that Llama runs in transformers: a cast, a square, a mean, ...
 
-    With a weight the module holds it, as in a model. Without one the gain that is
-    passed takes its place: the gradient needs that, but the host works longer.
+    With a weight, a parameter, the module holds it, as in a model. Without one the gain
+    that is passed takes its place, which is what a compiled function needs, and a
+    gradient that is timed alone; but the host works longer.
     """
     import torch
 
@@ -138,7 +163,7 @@ def _as_models_write_it(cell: Cell, weight=None) -> Callable:
         from transformers.models.llama.modeling_llama import LlamaRMSNorm
     norm = LlamaRMSNorm(cell.width, EPS)
     if weight is not None:
-        norm.weight = torch.nn.Parameter(weight, requires_grad=False)
+        norm.weight = weight
 
     def rms(x, gain):
         if weight is not None:
@@ -168,12 +193,12 @@ def _torch(cell: Cell, inputs: dict, norm: Callable) -> Callable:
         return lambda: (_rotated(norm(x, gain), cos, sin),)
     if cell.operation == "add_rms_norm":
         return lambda: norm(x, inputs["branch"], gain)
-    if cell.operation == "add_rms_norm_backward":
-        call = _gradient(norm, inputs, "x", "branch", "gain")
-        return lambda: call()[::2]  # dx is also the branch's
+    if cell.operation.startswith("add_"):
+        call = _gradient(cell, norm, inputs, "x", "branch", "gain")
+        return lambda: call()[::2]
     names = ("x", "gain", "bias") if "bias" in inputs else ("x", "gain")
     if cell.operation.endswith("backward"):
-        return _gradient(norm, inputs, *names)
+        return _gradient(cell, norm, inputs, *names)
     return lambda: (norm(*(inputs[name] for name in names)),)
 
 
@@ -184,10 +209,14 @@ def _torch_fused(cell: Cell, inputs: dict) -> Callable:
 
 
 def _torch_models(cell: Cell, inputs: dict) -> Callable:
+    import torch
+
     if cell.operation == "soft_cap":
         return _torch(cell, inputs, _cap)
-    weight = None if cell.operation.endswith("backward") else inputs["gain"]
-    return _torch(cell, inputs, _as_models_write_it(cell, weight))
+    if cell.operation.endswith("backward") and not _both(cell):
+        return _torch(cell, inputs, _as_models_write_it(cell))
+    gain = torch.nn.Parameter(inputs["gain"], requires_grad=_both(cell))
+    return _torch(cell, inputs | {"gain": gain}, _as_models_write_it(cell, gain))
 
 
 @cache
@@ -255,7 +284,7 @@ def _liger(cell: Cell, inputs: dict) -> Callable:
             return LigerLayerNormFunction.apply(x, gain, bias, EPS)
 
         if cell.operation.endswith("backward"):
-            return _gradient(layer, inputs, "x", "gain", "bias")
+            return _gradient(cell, layer, inputs, "x", "gain", "bias")
         return lambda: (layer(x, gain, inputs["bias"]),)
     if cell.operation.startswith("add_"):
         with _installed():
@@ -268,7 +297,7 @@ def _liger(cell: Cell, inputs: dict) -> Callable:
             return stream, y
 
         if cell.operation.endswith("backward"):
-            call = _gradient(added, inputs, "x", "branch", "gain")
+            call = _gradient(cell, added, inputs, "x", "branch", "gain")
             return lambda: call()[::2]
         return lambda: added(x, inputs["branch"], gain)
     with _installed():
@@ -280,7 +309,7 @@ def _liger(cell: Cell, inputs: dict) -> Callable:
         return LigerRMSNormFunction.apply(x, gain, EPS, 0.0, "gemma", False)
 
     if cell.operation.endswith("backward"):
-        return _gradient(rms, inputs, "x", "gain")
+        return _gradient(cell, rms, inputs, "x", "gain")
     return lambda: (rms(x, gain),)
 
 
@@ -291,9 +320,7 @@ def _quack(cell: Cell, inputs: dict) -> Callable:
     if cell.operation == "rms_norm":
         return lambda: (quack.rmsnorm(x, gain, eps=EPS),)
     if cell.operation == "rms_norm_backward":
-        return _gradient(
-            lambda x, gain: quack.rmsnorm(x, gain, eps=EPS), inputs, "x", "gain"
-        )
+        return _gradient(cell, partial(quack.rmsnorm, eps=EPS), inputs, "x", "gain")
     raise Missing(f"quack's {cell.operation} is not timed here")
 
 

@@ -60,7 +60,12 @@ def share_of_copy(record, row: dict) -> float:
 
 
 def share_of_mix(record, row: dict) -> float:
-    """A row's rate over that of the stream with its own reads, writes and bytes."""
+    """A row's rate over that of the stream with its own reads, writes and bytes.
+
+    NaN for both passes together: no single stream is like them.
+    """
+    if row["operation"] not in MIX:
+        return nan
     beside = {name: row[name] for name in CELL if name != "operation"}
     rows = streams(record, MIX[row["operation"]], beside=row["operation"], **beside)
     return rate(row) / max((rate(each) for each in rows), default=nan)

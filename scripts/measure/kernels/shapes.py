@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from scripts.measure.kernels.cells import Cell
+from scripts.measure.kernels.cells import NORMS, Cell
 
 CORE = (
     (16384, 4096), (16384, 2048), (32768, 1024), (8192, 8192), (16384, 16384),
@@ -77,7 +77,14 @@ def heads(size: str) -> list[Cell]:
 
 def launches(size: str) -> list[Cell]:
     """Few rows: what a decoding step asks for."""
-    operations = ("rms_norm", "layer_norm", "add_rms_norm")
     if size == "tiny":
-        return cells(operations, ((1, 16), (8, 16)), "float32")
-    return cells(operations, [(rows, 4096) for rows in FEW_ROWS])
+        return cells(NORMS, ((1, 16), (8, 16)), "float32")
+    return cells(NORMS, [(rows, 4096) for rows in FEW_ROWS])
+
+
+def both_passes(size: str) -> list[Cell]:
+    """Forward and backward pass together, at the first shapes."""
+    operations = [f"{norm}_forward_backward" for norm in NORMS]
+    if size == "tiny":
+        return cells(operations, TINY, "float32")
+    return cells(operations, FIRST)

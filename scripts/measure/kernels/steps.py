@@ -64,21 +64,23 @@ def of(
     *,
     only: Mapping[str, set[Cell]] | None = None,
     call_rounds: int = 0,
+    calls: int = 100,
     cold: bool = True,
 ) -> list[Step]:
     """A step a cell: its providers, then the streams it is held against.
 
-    `only` names the cells of a provider that is not timed in all. The large
+    `only` names the cells of a provider that is not timed in all. A sample of the
+    caller's time is that of so many `calls`. The large
     streams run beside the first cell, the last and every tenth, so that a run that
     was stopped and went on in another process has its ceilings there too.
     """
     rounds = 2 if size == "tiny" else timing.ROUNDS
     large = 4096 if size == "tiny" else ceilings.LARGE
     sweep = (2048, 8192) if size == "tiny" else ceilings.SWEEP
-    calls = 2 if size == "tiny" else 100
+    calls = 2 if size == "tiny" else calls
     only = only or {}
     mixes = [OPERATIONS[cell.operation].mix for cell in cells]
-    mixes = tuple(dict.fromkeys(("1R1W", *mixes)))
+    mixes = tuple(dict.fromkeys(("1R1W", *filter(None, mixes))))
 
     def wanted(cell: Cell) -> list[str]:
         return [name for name in names if cell in only.get(name, {cell})]
@@ -90,8 +92,8 @@ def of(
         if not capture.alive():
             return found  # its rows say why; the next cell ends the process
         operation = OPERATIONS[cell.operation]
-        moved = operation.moved(cell)
-        found += streams(moved, (operation.mix,), rounds, "own size", cell, cold)
+        moved, own = operation.moved(cell), tuple(filter(None, [operation.mix]))
+        found += streams(moved, own, rounds, "own size", cell, cold)
         if index % ceilings.EVERY == 0 or index == len(cells) - 1:
             found += streams(large, mixes, rounds, "large")
         if index in (0, len(cells) - 1):
