@@ -1,5 +1,6 @@
 """The benchmark of kernels on a CPU: gate, bytes, streams, rows of what is missing."""
 
+import itertools
 from dataclasses import replace
 
 import pytest
@@ -292,7 +293,9 @@ def test_a_lost_device_ends_the_process_after_its_cell(monkeypatch):
     (first, _) = steps.of([cell("rms_norm"), cell("layer_norm")], ["ours"], "tiny")
     answers = iter([True, False, False])
     monkeypatch.setattr(steps.capture, "alive", lambda: next(answers))
-    assert [row["provider"] for row in first.run()] == ["ours"]
+    found = [(row["provider"], row["why"]) for row in first.run()]
+    assert ("ours", None) in found
+    assert "own size" not in {why for _, why in found}
     with pytest.raises(SystemExit) as ended:
         first.run()
     assert ended.value.code == steps.LOST
@@ -616,21 +619,23 @@ def test_streams_compute_their_sums_and_have_true_rows():
     assert found["beside"] == "rms_norm_backward" and found["width"] == beside.width
 
 
-def test_large_streams_run_beside_the_first_the_last_and_every_tenth_cell(monkeypatch):
+def test_large_streams_stand_around_every_ten_cells_of_a_process(monkeypatch):
     cells_ = [cell("rms_norm_backward", rows=n) for n in range(1, 13)]
-    monkeypatch.setattr(rows, "measured", lambda *_: [])
-    said = []
-    for step in steps.of(cells_, ["ours"], "tiny"):
-        said.append([(row["why"], row["provider"]) for row in step.run()])
-    large = {("large", mix) for mix in ("1R1W", "1R1W_copy", "2R1W")}
-    assert [index for index, each in enumerate(said) if large <= set(each)] == [
-        0,
-        10,
-        11,
-    ]
-    swept = [index for index, each in enumerate(said) if ("sweep", "1R1W") in each]
-    assert swept == [0, 11]
-    assert all(("own size", "2R1W") in each for each in said)
+    monkeypatch.setattr(rows, "measured", lambda *_: [row("rms_norm", "ours", None)])
+    large = [("large", mix) for mix in ("1R1W", "1R1W_copy", "2R1W")]
+
+    def ran(first):
+        """What each step of a process that begins with this one gives."""
+        made = steps.of(cells_, ["ours"], "tiny")[first:]
+        return [[(r["why"], r["provider"]) for r in step.run()] for step in made]
+
+    whole, later = ran(0), ran(5)
+    own = [(None, "ours"), ("own size", "2R1W")]
+    assert whole[1] == whole[9] == later[1] == own
+    assert whole[10] == later[0] == later[5] == large + own
+    swept = [("sweep", way) for way in ("1R1W", "1R1W_copy")] * 2
+    assert whole[0] == large + swept + own
+    assert whole[11] == later[-1] == own + large + swept
 
 
 def test_providers_are_timed_where_they_are_wanted(monkeypatch):
@@ -649,10 +654,14 @@ def test_providers_are_timed_where_they_are_wanted(monkeypatch):
 # What is made of it -------------------------------------------------------
 
 
+CLOCK = itertools.count()
+
+
 def row(operation, provider, seconds, **changes):
+    """As a run writes it, a millisecond after the one before."""
     made = rows.row(Cell(operation, 100, 16, "bfloat16", "bfloat16"), provider)
     found = {"bytes": 10**9, "device_seconds": seconds, "method": "graph"}
-    return {**made, **found, **changes}
+    return {**made, **found, "at": next(CLOCK), **changes}
 
 
 @pytest.fixture
@@ -706,6 +715,33 @@ def test_common_facts(record):
     assert facts["mix_least"] == facts["mix_most"] == "80 %"
     line = report.line(record, "rms_norm", "liger")
     assert line == {16: pytest.approx(0.5)}
+
+
+def copied(seconds):
+    return row("stream", "1R1W", [seconds] * 9, why="large")
+
+
+def test_cells_between_copies_that_disagree_are_kept_and_not_compared(record):
+    made = [
+        copied(1e-3),
+        row("rms_norm", "ours", [1e-3] * 9),
+        copied(1.019e-3),
+        row("layer_norm", "ours", [1e-3] * 9),
+        row("layer_norm", "torch", [1e-3] * 9),
+        row("stream", "1R1W", [2e-3] * 9, why="own size"),  # no sample
+        copied(0.99e-3),
+        row("add_rms_norm", "ours", [1e-3] * 9),
+    ]
+    made[1], made[-1] = made[-1], made[1]  # as they stand in a record: of no matter
+    found = replace(record, rows=made)
+    assert {r["operation"] for r in report.timed(found)} == {"rms_norm", "add_rms_norm"}
+    assert {cell[0] for cell in report.unsteady(found)} == {"layer_norm"}
+    assert {cell[0] for cell in report.cells(found)} == {"rms_norm", "add_rms_norm"}
+    assert report.line(found, "layer_norm", "ours") == {}
+    facts = report.common_facts(found)
+    assert (facts["unsteady"], facts["drift"]) == ("1", "2.9 %")
+    calm = [{**r, "device_seconds": [1e-3] * 9} for r in made]
+    assert report.common_facts(replace(record, rows=calm))["unsteady"] == "0"
 
 
 def test_a_record_without_copies_has_no_shares(record):

@@ -1,12 +1,14 @@
 """From rows of kernels to shares of the copy rate. Pure Python: the site uses it."""
 
-from collections.abc import Iterable, Sequence
+from bisect import bisect
+from collections.abc import Callable, Iterable, Sequence
 from math import isnan, nan
 from statistics import median
 
 from scripts.measure.spread import noise_floor, ratio, ratio_interval, tie
 
 LARGE = 5e8  # bytes: a copy of at least so many counts as large
+MOST_DRIFT = 0.02  # of the copies around a cell that is compared
 NOTHING = "—"  # what stands for a fact that a record cannot give
 MIX = {  # the stream that reads and writes as the operation does
     "rms_norm": "1R1W",
@@ -23,6 +25,12 @@ CELL = ("operation", "rows", "width", "dtype", "gain_dtype", "heads", "layout")
 
 
 def timed(record, **wanted) -> list[dict]:
+    """Rows to compare: timed by a graph, while the copy held its rate."""
+    held = steady(record)
+    return [row for row in _timed(record, **wanted) if held(row)]
+
+
+def _timed(record, **wanted) -> list[dict]:
     """Rows with a device time, streams left out, and what no graph could time."""
     rows = record.select(status="ok", **wanted)
     rows = [row for row in rows if row["method"] != "event_flush"]
@@ -47,11 +55,35 @@ def stream_rate(record, mix: str) -> float:
     return max((rate(row) for row in large or every), default=nan)
 
 
-def drift(record) -> float:
-    """How far the large copies by a kernel lie apart in a run: most / least - 1."""
+def copies(record) -> list[tuple[int, float]]:
+    """(when, rate) of the large copies by a kernel, in the order in which they ran."""
     rows = record.select(operation="stream", provider="1R1W", why="large", status="ok")
-    rates = [rate(row) for row in rows]
+    return sorted((row["at"], rate(row)) for row in rows)
+
+
+def drift(record) -> float:
+    """How far the large copies by a kernel lie apart: most / least - 1."""
+    rates = [speed for _, speed in copies(record)]
     return max(rates) / min(rates) - 1 if rates else nan
+
+
+def steady(record) -> Callable[[dict], bool]:
+    """Whether the copies before and after a row agree within MOST_DRIFT."""
+    known = copies(record)
+    times = [at for at, _ in known]
+
+    def held(row: dict) -> bool:
+        place = bisect(times, row["at"])
+        rates = [speed for _, speed in known[max(0, place - 1) : place + 1]]
+        return not rates or max(rates) <= (1 + MOST_DRIFT) * min(rates)
+
+    return held
+
+
+def unsteady(record) -> set[tuple]:
+    """Cells that were timed while the copy drifted: kept, but not compared."""
+    held = steady(record)
+    return {cell_of(row) for row in _timed(record) if not held(row)}
 
 
 def share_of_copy(record, row: dict) -> float:
@@ -135,6 +167,7 @@ def common_facts(record) -> dict[str, str]:
         "machine": device["name"],
         "floor": percent(floor(record), 1),
         "drift": percent(drift(record), 1),
+        "unsteady": str(len(unsteady(record))),
         "wrong": str(len(record.select(status="wrong", case=""))),
         "failed": str(len(record.select(status="failed", case=""))),
         "skipped": str(len(record.select(status="skipped", case=""))),

@@ -1,6 +1,8 @@
 """One cell as rows of a record: a row a provider, right or wrong, here or missing."""
 
+import secrets
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -16,6 +18,7 @@ from scripts.measure.kernels import (
 )
 from scripts.measure.kernels.cells import OPERATIONS, Cell
 
+RUN = secrets.token_hex(4)  # this process
 LATER = (  # columns that only a finished cell fills
     *("method", "sets", "launches", "device_seconds", "call_seconds"),
     *("relative", "ulp", "most_ulp", "same_bits", "kernels", "beside", "why"),
@@ -31,6 +34,8 @@ def row(cell: Cell, provider: str, **found) -> dict:
     return {
         **asdict(cell),
         "provider": provider,
+        "run": RUN,
+        "at": round(1000 * time.time()),  # milliseconds, UTC, when it was finished
         "bytes": moved,
         "formula": operation.formula if operation else None,
         "status": "ok",

@@ -71,8 +71,8 @@ def of(
 
     `only` names the cells of a provider that is not timed in all. A sample of the
     caller's time is that of so many `calls`. The large
-    streams run beside the first cell, the last and every tenth, so that a run that
-    was stopped and went on in another process has its ceilings there too.
+    streams run before the first cell of a process and every tenth, and after the last
+    one: what lies between two of them that disagree is not compared.
     """
     rounds = 2 if size == "tiny" else timing.ROUNDS
     large = 4096 if size == "tiny" else ceilings.LARGE
@@ -81,25 +81,31 @@ def of(
     only = only or {}
     mixes = [OPERATIONS[cell.operation].mix for cell in cells]
     mixes = tuple(dict.fromkeys(("1R1W", *filter(None, mixes))))
+    begun = []
 
     def wanted(cell: Cell) -> list[str]:
         return [name for name in names if cell in only.get(name, {cell})]
 
+    def ceiling(sweeps: bool) -> list[dict]:
+        found = streams(large, mixes, rounds, "large")
+        for each in sweep if sweeps else ():
+            found += streams(each, ("1R1W",), rounds, "sweep")
+        return found
+
     def run(index: int, cell: Cell) -> list[dict]:
         if not capture.alive():
             raise Lost
-        found = rows.measured(cell, wanted(cell), rounds, call_rounds, cold, calls)
+        found, last = [], index == len(cells) - 1
+        if not begun or index % ceilings.EVERY == 0:
+            found += ceiling(index == 0)
+            begun.append(index)
+        found += rows.measured(cell, wanted(cell), rounds, call_rounds, cold, calls)
         if not capture.alive():
             return found  # its rows say why; the next cell ends the process
         operation = OPERATIONS[cell.operation]
         moved, own = operation.moved(cell), tuple(filter(None, [operation.mix]))
         found += streams(moved, own, rounds, "own size", cell, cold)
-        if index % ceilings.EVERY == 0 or index == len(cells) - 1:
-            found += streams(large, mixes, rounds, "large")
-        if index in (0, len(cells) - 1):
-            for each in sweep:
-                found += streams(each, ("1R1W",), rounds, "sweep")
-        return found
+        return found + ceiling(True) if last else found
 
     return [
         Step(
