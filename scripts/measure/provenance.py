@@ -6,6 +6,7 @@ import importlib.metadata
 import os
 import platform
 import re
+import secrets
 import subprocess
 import sys
 from contextlib import suppress
@@ -15,6 +16,9 @@ from scripts.measure import digest
 from scripts.measure.records import MACHINE, ROOT, RecordError
 
 SECONDS = 20  # patience with nvidia-smi and git
+RUN = secrets.token_hex(4)  # this process
+SETTING = re.compile(r"(TRITON|TORCHINDUCTOR|CUDA|PYTORCH)_\w+|OMP_NUM_THREADS")
+PLAIN = re.compile(r"[a-zA-Z_]+|[0-9.]+")  # words or numbers; no path, no identifier
 VERSIONED = {  # what is imported -> what is installed
     **{name: name for name in ("torch", "triton", "numpy", "jax", "transformers")},
     "liger_kernel": "liger-kernel",
@@ -171,6 +175,24 @@ def installed(package: str) -> str:
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
+def environment() -> dict[str, str | None]:
+    """Variables that steer what is timed; None for a value that is not told.
+
+    Told are words and numbers alone: a path or an identifier names a machine.
+    """
+    return {
+        name: value if all(map(PLAIN.fullmatch, re.split("[,:;=]", value))) else None
+        for name, value in sorted(os.environ.items())
+        if SETTING.fullmatch(name)
+    }
+
+
+def _runs(rows: list[dict]) -> dict:
+    """The processes that made the rows, and what their environment set."""
+    runs = dict.fromkeys(row["run"] for row in rows if row.get("run"))
+    return {"runs": list(runs) or [RUN], "environment": environment()}
+
+
 def _method(module: ModuleType) -> str:
     text = getattr(module, "METHOD", None) or module.__doc__ or ""
     return " ".join(text.split())
@@ -212,5 +234,6 @@ def provenance(
         "date": now(),
         "method": _method(module),
         "seeds": _seeds(module, rows),
+        **(_runs(rows) if described["kind"] == "gpu" else {}),
         "digest": digest.code_digest(experiment, **where),
     }

@@ -136,6 +136,44 @@ def test_a_record_names_no_host_user_or_path(folder):
         assert secret not in text
 
 
+def test_variables_are_told_unless_they_name_a_machine(monkeypatch):
+    for name in provenance.environment():
+        monkeypatch.delenv(name)
+    assert provenance.environment() == {}
+    told = {
+        "TRITON_INTERPRET": "1",
+        "PYTORCH_CUDA_ALLOC_CONF": "max_split_size_mb:128,expandable_segments:True",
+        "TORCHINDUCTOR_MAX_AUTOTUNE": "0",
+        "OMP_NUM_THREADS": "16",
+    }
+    hidden = {
+        "TRITON_CACHE_DIR": "/home/somebody/.triton",
+        "CUDA_HOME": "cuda/12",
+        "CUDA_VISIBLE_DEVICES": "GPU-8932f937-d72c-4106-c12f-20bd9faed9f6",
+        "PYTORCH_KERNEL_CACHE_PATH": "~",
+    }
+    others = {"PATH": "/bin", "MACHINE": "a-gpu", "MY_TRITON_KEY": "1", "HOME": "x"}
+    for name, value in (told | hidden | others).items():
+        monkeypatch.setenv(name, value)
+    assert provenance.environment() == told | dict.fromkeys(hidden)
+
+
+def test_a_record_of_a_gpu_names_its_processes_and_their_variables(folder, monkeypatch):
+    module = types.SimpleNamespace(__doc__="x")
+
+    def made(*rows):
+        return provenance.provenance("squares", module, list(rows), folder=folder)
+
+    assert not {"runs", "environment"} & made({"seed": 0}).keys()
+    gpu = {"kind": "gpu", "name": "A GPU"}
+    monkeypatch.setattr(provenance, "device", lambda kind: gpu)
+    monkeypatch.setenv("TRITON_INTERPRET", "1")
+    alone = made({"seed": 0})
+    assert alone["runs"] == [provenance.RUN]
+    assert alone["environment"]["TRITON_INTERPRET"] == "1"
+    assert made({"run": "b"}, {"run": "a"}, {"run": "b"})["runs"] == ["b", "a"]
+
+
 def test_what_was_installed_has_a_hash_that_a_file_changes(monkeypatch):
     pytest.importorskip("transformers")
     found = provenance.installed("transformers")

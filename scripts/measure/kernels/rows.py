@@ -1,6 +1,5 @@
 """One cell as rows of a record: a row a provider, right or wrong, here or missing."""
 
-import secrets
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -17,8 +16,8 @@ from scripts.measure.kernels import (
     timing,
 )
 from scripts.measure.kernels.cells import OPERATIONS, Cell
+from scripts.measure.provenance import RUN
 
-RUN = secrets.token_hex(4)  # this process
 LATER = (  # columns that only a finished cell fills
     *("method", "sets", "launches", "device_seconds", "call_seconds"),
     *("relative", "ulp", "most_ulp", "same_bits", "kernels", "beside", "why"),
