@@ -14,12 +14,16 @@ from snippets.triton_rms_norm.forward import EARLY
 from snippets.triton_rms_norm.operator import rms_norm
 from tests.kernel_gate import (
     DTYPES,
+    FAR,
     INTERPRETED,
     SHAPES,
+    assert_near,
     assert_same_bits,
     check_compiled,
     check_gradients,
     draw,
+    far,
+    far_programs,
     gains,
     gradients,
     leaves,
@@ -87,12 +91,31 @@ def check_the_norm_is_of_the_rounded_stream(norm):
         assert torch.equal(y, rms_norm(stream, gain, 1e-6))
 
 
+def check_far_rows(norm):
+    """More than 2 ** 31 elements, and values only in the last 69 rows."""
+    first = FAR // 64
+    x, branch, dy, dstream = (far(first + 69, 64) for _ in range(4))
+    for i, each in enumerate((x, branch, dy, dstream)):
+        each[first:] = draw(69, 64, seed=i)
+    x.requires_grad_()
+    with far_programs():
+        outputs = norm(x, branch, gains(64, torch.bfloat16), 1e-6)
+        (dx,) = gradients(outputs, [x], (dstream, dy))
+    (end,) = leaves(x[first:], dtype=torch.float64)
+    right = wanted(end, branch[first:].double(), gains(64, torch.bfloat16), 1e-6)
+    for found, each in zip(outputs, right, strict=True):
+        assert_near(found[first:].detach(), each.detach(), "output", 2)
+    slopes = [each[first:].double() for each in (dstream, dy)]
+    assert_near(dx[first:], gradients(right, [end], slopes)[0], "dx", 4)
+
+
 CHECKS = [
     check_shapes_and_dtypes,
     check_epsilon,
     check_the_norm_is_of_the_rounded_stream,
     check_many_rows,
     check_rows_with_gaps,
+    check_far_rows,
     check_wide_rows,
 ]
 

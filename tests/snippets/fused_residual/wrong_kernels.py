@@ -23,6 +23,16 @@ CHANGES = {
         "value = total.to(tl.float32)",
         "value = left.to(tl.float32) + right.to(tl.float32)",
     ),
+    "offsets_in_int32": (
+        "kernels.py",
+        "offset(row, WIDTH)[:, None]",
+        "(row * WIDTH)[:, None]",
+    ),
+    "branch_at_offsets_in_int32": (
+        "kernels.py",
+        "(offset(row, branch_stride // ALIGN) * ALIGN)[:, None]",
+        "(row * branch_stride)[:, None]",
+    ),
     "epsilon_missing": ("kernels.py", "/ WIDTH + eps", "/ WIDTH"),
     "stream_gradient_dropped": (
         "kernels.py",

@@ -10,11 +10,15 @@ from snippets.memory_bound.soft_cap import BLOCK, soft_cap, soft_cap_backward
 from snippets.soft_capping import reference
 from tests.kernel_gate import (
     DTYPES,
+    FAR,
     INTERPRETED,
     SHAPES,
+    assert_near,
     check_compiled,
     check_gradients,
     draw,
+    far,
+    far_programs,
     gradients,
     leaves,
     outside_interpreter,
@@ -83,6 +87,22 @@ def check_strides_of_the_upstream_gradient(cap_of):
     assert torch.allclose(found[0].double(), wanted[0], rtol=1e-5, atol=1e-6)
 
 
+def check_far_blocks(cap_of):
+    """More than 2 ** 31 elements, and values only in the last blocks."""
+    x, dy = far(FAR + BLOCK + 5), far(FAR + BLOCK + 5)
+    for i, each in enumerate((x, dy)):
+        each[FAR:] = draw(BLOCK + 5, seed=i, scale=20.0)
+    x.requires_grad_()
+    with far_programs():
+        y = cap_of(x, 30.0)
+        (dx,) = gradients(y, [x], dy)
+    (end,) = leaves(x[FAR:], dtype=torch.float64)
+    wanted = reference.soft_cap(end, 30.0)
+    assert_near(y[FAR:].detach(), wanted.detach(), "y", 1.5)
+    (slope,) = gradients(wanted, [end], dy[FAR:].double())
+    assert_near(dx[FAR:], slope, "dx", 1.5)
+
+
 CHECKS = [
     check_shapes_and_dtypes,
     check_many_blocks,
@@ -90,6 +110,7 @@ CHECKS = [
     check_tails,
     check_extremes,
     check_strides_of_the_upstream_gradient,
+    check_far_blocks,
 ]
 
 
@@ -125,7 +146,18 @@ def check_one_rounding(add_of):
     assert torch.equal(found, one + 2**-10)
 
 
-STREAM_CHECKS = [check_sums, check_one_rounding]
+def check_far_sums(add_of):
+    """Of the last 69 elements, behind 2 ** 31 of zero."""
+    sources = [far(FAR + 69) for _ in range(3)]
+    for i, each in enumerate(sources):
+        each[FAR:] = draw(69, seed=i).bfloat16()
+    exact = sum(source[FAR:].double() for source in sources)
+    with far_programs():
+        for found in add_of(sources, 2):
+            assert_near(found[FAR:], exact, "sum", 1.5)
+
+
+STREAM_CHECKS = [check_sums, check_one_rounding, check_far_sums]
 
 
 @pytest.mark.parametrize("check", STREAM_CHECKS, ids=lambda f: f.__name__)

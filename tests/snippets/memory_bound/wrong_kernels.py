@@ -9,7 +9,7 @@ import torch
 import triton
 from torch import Tensor
 
-from tests.kernel_gate import mutant, variants
+from tests.kernel_gate import FAR, mutant, variants
 
 SOFT_CAP = {
     "cap_not_multiplied_back": (
@@ -40,6 +40,14 @@ SOFT_CAP = {
     "every_program_in_the_first_block": (
         "first = tl.program_id(0).to(tl.int64) * BLOCK",
         "first = tl.program_id(0).to(tl.int64) * 0",
+    ),
+    "offsets_in_int32": (
+        "first = tl.program_id(0).to(tl.int64) * BLOCK",
+        "first = tl.program_id(0) * BLOCK",
+    ),
+    "slope_at_offsets_in_int32": (
+        "place = tl.program_id(0).to(tl.int64) * BLOCK",
+        "place = tl.program_id(0) * BLOCK",
     ),
     "slope_of_one": ("slope * tanh_slope(value * (1.0 / cap))", "slope"),
     "slope_without_the_cap": ("tanh_slope(value * (1.0 / cap))", "tanh_slope(value)"),
@@ -75,6 +83,7 @@ STREAMS = {
         "tl.store(y + place, total, mask=inside)",
         "tl.store(y + place, total, mask=place <= size)",
     ),
+    "sums_at_offsets_in_int32": ("tl.program_id(0).to(tl.int64)", "tl.program_id(0)"),
     "last_element_left_out": ("inside = place < size", "inside = place < size - 1"),
 }
 
@@ -85,9 +94,12 @@ def add(kernel, sources: Sequence[Tensor], writes: int) -> list[Tensor]:
     Only the first outputs of two are returned, as many as `writes`.
     """
     size = sources[0].numel()
-    room = [torch.full((size + 3,), 7.0, dtype=sources[0].dtype) for _ in range(2)]
-    for each in room[:writes]:
-        each[:size] = torch.nan
+    room = [torch.empty((size + 3,), dtype=sources[0].dtype) for _ in range(2)]
+    start = FAR if size > FAR else 0  # what lies before is never touched
+    for i, each in enumerate(room):
+        each[start:] = 7.0
+        if i < writes:
+            each[start:size] = torch.nan
     grid = (triton.cdiv(size, 64),)
     padded = [*sources, *[sources[0]] * (3 - len(sources))]
     kernel[grid](*padded, *room, size, len(sources), writes, 64)

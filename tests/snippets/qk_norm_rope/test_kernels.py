@@ -14,11 +14,15 @@ from snippets.qk_norm_rope.operator import (
 from snippets.rms_norm import reference
 from tests.kernel_gate import (
     DTYPES,
+    FAR,
     INTERPRETED,
+    assert_near,
     assert_same_bits,
     check_compiled,
     check_gradients,
     draw,
+    far,
+    far_programs,
     gains,
     gradients,
     leaves,
@@ -71,11 +75,33 @@ def check_epsilon(norm):
     check(norm, draw(2, 3, 2, 8, scale=1e-4))
 
 
+def check_far_heads(norm):
+    """More than 2 ** 31 elements, and values only in the last 128 heads."""
+    heads, width = 4096, 64
+    time = FAR // (heads * width) + 1
+    x, dy = (far(1, time, heads, width) for _ in range(2))
+    for i, each in enumerate((x, dy)):
+        each[:, -1, -128:] = draw(128, width, seed=i)
+    gain, tables = gains(width, torch.bfloat16), angles(time, width)
+    x.requires_grad_()
+    with far_programs():
+        y = norm(x, gain, *tables, 1e-6)
+        (dx,) = gradients(y, [x], dy)
+    (end,) = leaves(x[:, -1:, -128:], dtype=torch.float64)
+    a, b = reference.rms_norm(end, gain.double(), 1e-6).chunk(2, dim=-1)
+    cos, sin = (table[-1].double() for table in tables)
+    right = torch.cat((a * cos - b * sin, b * cos + a * sin), dim=-1)
+    assert_near(y[:, -1:, -128:].detach(), right.detach(), "y", 2)
+    (slope,) = gradients(right, [end], dy[:, -1:, -128:].double())
+    assert_near(dx[:, -1:, -128:], slope, "dx", 2)
+
+
 CHECKS = [
     check_shapes_and_dtypes,
     check_packed_projections,
     check_epsilon,
     check_many_rows,
+    check_far_heads,
 ]
 
 

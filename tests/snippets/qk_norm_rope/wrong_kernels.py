@@ -19,6 +19,16 @@ CHANGES = {
         "second = tl.load(gain + HALF + column",
         "second = tl.load(gain + column",
     ),
+    "offsets_in_int32": (
+        "kernels.py",
+        "offset(row, 2 * HALF)",
+        "(row * (2 * HALF))",
+    ),
+    "slopes_at_offsets_in_int32": (
+        "kernels.py",
+        "place = offset(row, 2 * HALF)",
+        "place = (row * (2 * HALF))",
+    ),
     "epsilon_missing": ("kernels.py", "/ (2 * HALF) + eps", "/ (2 * HALF)"),
     "position_is_the_row": ("kernels.py", "row // heads % time", "row % time"),
     "batches_run_on": ("kernels.py", "row // heads % time", "row // heads"),

@@ -115,8 +115,8 @@ CHECKS = [
     check_rows_with_gaps,
     check_extremes,
     check_rows_with_a_late_gain,
-    check_wide_rows,
     check_far_rows,
+    check_wide_rows,
 ]
 
 
