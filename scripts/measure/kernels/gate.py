@@ -79,7 +79,8 @@ def same_bits(one, other) -> bool:
     import torch
 
     def bits(tensor):
-        return tensor.contiguous().view(torch.uint8)
+        same_size = {2: torch.int16, 4: torch.int32}[tensor.element_size()]
+        return tensor.contiguous().view(same_size)
 
     return all(torch.equal(bits(a), bits(b)) for a, b in zip(one, other, strict=True))
 
