@@ -98,7 +98,7 @@ def _both_facts(record) -> dict[str, str]:
             for which in ("device", "call"):
                 name = f"{operation}_{row['width']}_{provider}_{which}"
                 found[name] = report.microseconds(row[f"{which}_seconds"])
-            if "ours" in of:
+            if provider != "ours" and "ours" in of:
                 factor = ratio(row["call_seconds"], of["ours"]["call_seconds"])
                 factors.setdefault(f"{operation}_{provider}", []).append(factor)
     for name, each in factors.items():
