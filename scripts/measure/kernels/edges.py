@@ -34,9 +34,9 @@ def _mean(inputs: dict) -> None:
 def _loud(inputs: dict) -> None:
     """One channel, with a small gain and slope: a distance sees the others too."""
     inputs["x"][:, 5] = 1e4
-    inputs["gain"][5] = 2.0**-6
+    inputs["gain"][5] = 2.0**-12
     if "dy" in inputs:
-        inputs["dy"][:, 5] *= 2.0**-6
+        inputs["dy"][:, 5] *= 2.0**-12
 
 
 def _not_finite(inputs: dict) -> None:
