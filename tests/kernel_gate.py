@@ -115,6 +115,16 @@ def assert_same_bits(function, other, inputs: Sequence[Tensor]) -> None:
         assert torch.equal(one, two)
 
 
+def assert_nothing_filled(function, inputs: Sequence[Tensor]) -> None:
+    """The backward pass makes no tensor of zeros for a gradient that nobody has."""
+    own = leaves(*inputs)
+    outputs = as_tuple(function(*own))
+    slopes = [draw(*y.shape) for y in outputs]
+    with torch.profiler.profile() as profile:
+        torch.autograd.grad(outputs, own, slopes)
+    assert "aten::zeros" not in {event.key for event in profile.key_averages()}
+
+
 def check_compiled(model, inputs: Sequence[Tensor]) -> None:
     """torch.compile takes the model in one piece and changes no bit of it."""
     compiled = torch.compile(model, fullgraph=True, backend="aot_eager")

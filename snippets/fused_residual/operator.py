@@ -5,7 +5,11 @@ import torch
 from torch import Tensor
 
 from snippets.fused_residual.launch import add_backward, add_forward
-from snippets.triton_rms_norm.operator import check, runs_kernels
+from snippets.triton_rms_norm.operator import (
+    check,
+    rms_norm_backward_op,
+    runs_kernels,
+)
 
 
 @torch.library.custom_op("norms::add_rms_norm", mutates_args=())
@@ -75,10 +79,16 @@ def _save(ctx, inputs, output) -> None:
     stream, _, rstd = output
     ctx.save_for_backward(stream, gain, rstd)
     ctx.mark_non_differentiable(rstd)
+    ctx.set_materialize_grads(False)
 
 
-def _backward(ctx, dstream: Tensor, dy: Tensor, _):
-    dx, dgain = add_rms_norm_backward_op(dy, dstream, *ctx.saved_tensors)
+def _backward(ctx, dstream: Tensor | None, dy: Tensor | None, _):
+    if dy is None:  # (1)!
+        return dstream, dstream, torch.zeros_like(ctx.saved_tensors[1]), None
+    if dstream is None:  # (2)!
+        dx, dgain = rms_norm_backward_op(dy, *ctx.saved_tensors)
+    else:
+        dx, dgain = add_rms_norm_backward_op(dy, dstream, *ctx.saved_tensors)
     return dx, dx, dgain, None
 
 

@@ -107,6 +107,7 @@ def _save(ctx, inputs, output) -> None:
     _, rstd = output
     ctx.save_for_backward(x, gain, cos, sin, rstd)
     ctx.mark_non_differentiable(rstd)
+    ctx.set_materialize_grads(False)
 
 
 def _backward(ctx, dy: Tensor, _):

@@ -79,6 +79,7 @@ def _save(ctx, inputs, output) -> None:
     _, mean, rstd = output
     ctx.save_for_backward(x, gain, mean, rstd)
     ctx.mark_non_differentiable(mean, rstd)
+    ctx.set_materialize_grads(False)
 
 
 def _backward(ctx, dy: Tensor, *_) -> tuple[Tensor, Tensor, Tensor, None]:

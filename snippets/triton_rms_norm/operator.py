@@ -95,6 +95,7 @@ def _save(ctx, inputs, output) -> None:
     _, rstd = output
     ctx.save_for_backward(x, gain, rstd)
     ctx.mark_non_differentiable(rstd)
+    ctx.set_materialize_grads(False)  # (1)!
 
 
 def _backward(ctx, dy: Tensor, _) -> tuple[Tensor, Tensor, None]:

@@ -18,6 +18,7 @@ from tests.kernel_gate import (
     INTERPRETED,
     SHAPES,
     assert_near,
+    assert_nothing_filled,
     assert_same_bits,
     check_compiled,
     check_gradients,
@@ -109,7 +110,12 @@ def check_far_rows(norm):
     assert_near(dx[first:], gradients(right, [end], slopes)[0], "dx", 4)
 
 
+def check_nothing_is_filled(norm):
+    assert_nothing_filled(norm, [*pair(4, 8), gains(8)])
+
+
 CHECKS = [
+    check_nothing_is_filled,
     check_shapes_and_dtypes,
     check_epsilon,
     check_the_norm_is_of_the_rounded_stream,

@@ -59,5 +59,10 @@ CHANGES = {
         "return dx, dx, dgain, None",
         "return dx, torch.zeros_like(dx), dgain, None",
     ),
+    "zeros_for_the_statistic": (
+        "operator.py",
+        "    ctx.set_materialize_grads(False)\n",
+        "",
+    ),
 }
 WRONG = variants("fused_residual", CHANGES, "add_rms_norm")

@@ -17,6 +17,7 @@ from tests.kernel_gate import (
     FAR,
     INTERPRETED,
     assert_near,
+    assert_nothing_filled,
     assert_same_bits,
     check_compiled,
     check_gradients,
@@ -96,7 +97,13 @@ def check_far_heads(norm):
     assert_near(dx[:, -1:, -128:], slope, "dx", 2)
 
 
+def check_nothing_is_filled(norm):
+    inputs = draw(1, 2, 2, 8), gains(8)
+    assert_nothing_filled(lambda *own: norm(*own, *angles(2, 8)), inputs)
+
+
 CHECKS = [
+    check_nothing_is_filled,
     check_shapes_and_dtypes,
     check_packed_projections,
     check_epsilon,

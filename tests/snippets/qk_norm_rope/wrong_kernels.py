@@ -53,5 +53,10 @@ CHANGES = {
         "second_total += db * b",
         "second_total = db * b",
     ),
+    "zeros_for_the_statistic": (
+        "operator.py",
+        "    ctx.set_materialize_grads(False)\n",
+        "",
+    ),
 }
 WRONG = variants("qk_norm_rope", CHANGES, "qk_norm_rope")

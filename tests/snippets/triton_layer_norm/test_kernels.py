@@ -16,6 +16,7 @@ from tests.kernel_gate import (
     INTERPRETED,
     SHAPES,
     assert_near,
+    assert_nothing_filled,
     assert_same_bits,
     check_compiled,
     check_gradients,
@@ -93,7 +94,12 @@ def check_far_rows(norm):
     assert_near(norm(x, gains(64, half), biases(64, half), 1e-5), wanted, "y")
 
 
+def check_nothing_is_filled(norm):
+    assert_nothing_filled(norm, [draw(4, 8), gains(8), draw(8)])
+
+
 CHECKS = [
+    check_nothing_is_filled,
     check_shapes_and_dtypes,
     check_epsilon,
     check_far_means,

@@ -101,6 +101,11 @@ CHANGES = {
         "last = (WIDTH - 1) // COLUMNS * COLUMNS",
         "last = (WIDTH + COLUMNS - 1) // COLUMNS * COLUMNS",
     ),
+    "zeros_for_the_statistic": (
+        "operator.py",
+        "    ctx.set_materialize_grads(False)  # (1)!\n",
+        "",
+    ),
 }
 
 
