@@ -196,6 +196,53 @@ def test_a_wrong_kernel_has_a_row_and_no_time(monkeypatch):
     assert found["relative"][0] > 2e-2
 
 
+def gated(monkeypatch, made: Cell, answer, *outputs) -> dict:
+    """The gate of a GPU, for calls of ours that give one output after the other."""
+    monkeypatch.setattr(rows, "interpreted", lambda: False)
+    waiting = iter((outputs[0], *outputs, *outputs))
+    return rows.checked(made, [lambda: next(waiting)], answer, ours=True)
+
+
+def test_one_element_in_four_hundred_off_by_three_units_is_wrong(monkeypatch):
+    made = cell("soft_cap", rows=64, width=512, dtype="bfloat16")
+    (exact,) = OPERATIONS["soft_cap"].answer(edges.inputs(made, 0, "cpu"))
+    right = exact.bfloat16()
+    off = right.clone()
+    off.view(torch.int16).flatten()[::400] += 3
+    assert gated(monkeypatch, made, [exact], [right])["status"] == "ok"
+    wrong = gated(monkeypatch, made, [exact], [off])
+    assert wrong["relative"][0] < gate.OURS["bfloat16"]  # as a whole it is near
+    assert (wrong["status"], wrong["ulp"][0]) == ("wrong", pytest.approx(3, abs=0.6))
+
+
+def test_ours_must_repeat_its_bits(monkeypatch):
+    made = cell("soft_cap", rows=4, width=8)
+    (exact,) = OPERATIONS["soft_cap"].answer(edges.inputs(made, 0, "cpu"))
+    once = exact.float()
+    twice = once.clone()
+    twice.view(torch.int32)[0, 0] += 1
+    found = gated(monkeypatch, made, [exact], [once], [twice])
+    assert (found["status"], found["why"]) == ("wrong", "other bits when repeated")
+    assert gated(monkeypatch, made, [exact], [once])["status"] == "ok"
+
+
+def test_a_few_numbers_may_be_unlucky_and_are_not_wrong(monkeypatch):
+    """The gain's gradient of narrow heads: rounding alone can pass the limit."""
+    made = cell("rms_norm_backward", rows=2, width=64, dtype="bfloat16")
+    distances = []
+    for seed in range(200):
+        generator = torch.Generator().manual_seed(seed)
+        exact = torch.randn(64, generator=generator, dtype=torch.float64)
+        dx = torch.ones(2, 64)
+        found = gated(monkeypatch, made, [dx, exact], [dx.bfloat16(), exact.bfloat16()])
+        assert found["status"] == "ok"
+        distances.append(found["relative"][1])
+    assert max(distances) > gate.OURS["bfloat16"]
+    off = exact * (1 + 2**-8)
+    found = gated(monkeypatch, made, [dx, exact], [dx.bfloat16(), off.bfloat16()])
+    assert found["status"] == "wrong"
+
+
 def test_missing_and_failing_peers_are_rows(monkeypatch):
     def broken(cell, inputs):
         raise IndexError("the peer's own\nmany lines")

@@ -6,6 +6,10 @@ from dataclasses import dataclass
 OURS = {"float32": 5e-7, "bfloat16": 1.9e-3, "float16": 2.5e-4}
 INTERPRETED = {"float32": 5e-7, "bfloat16": 4e-3, "float16": 3e-4}  # it truncates
 PEERS = 2e-2
+# Units in the last place, 99.9th centile, of ours in 16 bits. Not the most: where
+# terms cancel, any kernel that computes in float32 has a few elements far off.
+ULP, ULP_INTERPRETED = 1.0, 1.05
+FEW = 2**16  # elements, below which the luck of rounding shows in a distance
 PIECE = 2**26  # numbers at a time: all of a tensor in float64 may not fit
 SAMPLE = 2**20  # numbers for a centile, about, if there are so many
 
@@ -74,6 +78,12 @@ def _unit(exact, dtype):
     return info.eps * torch.exp2(exponent)
 
 
+def rounding(wanted, dtype) -> float:
+    """The relative distance of an answer that is only rounded; 0 if it overflows."""
+    found = distance(wanted.to(dtype), wanted).relative
+    return found if found < float("inf") else 0.0
+
+
 def same_bits(one, other) -> bool:
     """Whether two results agree in every bit, also where they are NaN."""
     import torch
@@ -83,6 +93,13 @@ def same_bits(one, other) -> bool:
         return tensor.contiguous().view(same_size)
 
     return all(torch.equal(bits(a), bits(b)) for a, b in zip(one, other, strict=True))
+
+
+def most_ulp(dtype: str, ours: bool, interpreted: bool = False) -> float:
+    """Units in the last place that nearly all elements of ours keep to in 16 bits."""
+    if not ours or dtype == "float32":
+        return float("inf")
+    return ULP_INTERPRETED if interpreted else ULP
 
 
 def most_allowed(dtype: str, ours: bool, interpreted: bool = False) -> float:
