@@ -46,7 +46,7 @@ def test_rms_norm_is_almost_eight_times_faster():
     assert min(by_hand) < 2 and max(by_hand) > 10  # a factor belongs to a shape
     for seconds in shapes:
         no_var = seconds["layer norm by hand, no var"] / seconds["rms norm by hand"]
-        assert no_var < 2.5
+        assert no_var < 3
         assert seconds["nn.LayerNorm"] < seconds["rms norm by hand"]
 
 
