@@ -5,7 +5,6 @@ import torch
 
 from snippets.rms_norm import reference
 from snippets.triton_rms_norm import launch
-from snippets.triton_rms_norm.backward import sum_partials
 from snippets.triton_rms_norm.formula import formula
 from snippets.triton_rms_norm.forward import EARLY
 from snippets.triton_rms_norm.one_row import one_row
@@ -30,6 +29,7 @@ from tests.kernel_gate import (
     gradients,
     leaves,
     outside_interpreter,
+    poisoned,
 )
 from tests.snippets.triton_rms_norm.wrong_kernels import WRONG
 
@@ -140,11 +140,13 @@ def test_the_same_bits_again():
     assert_same_bits(rms_norm, rms_norm, [draw(70, 130), gains(130)])
 
 
-def test_more_partial_sums_than_one_tile_has_rows():
-    partial = draw(2, 700, 20)
-    found = torch.full((2, 20), torch.nan)
-    sum_partials[(2, 2)](partial, found[0], found[1], 700, 20, 16, 512)
-    assert_near(found, partial.double().sum(dim=1), "the sums")
+@pytest.mark.parametrize("programs", [1, 16, 17, 700])  # both tiles, and several
+@pytest.mark.parametrize("sums", [1, 2])
+def test_partial_sums_are_added(programs, sums):
+    partial, gain = draw(sums, programs, 270), gains(270)
+    with poisoned():
+        found = launch.summed(partial, gain)
+    assert_near(torch.stack(found), partial.double().sum(dim=1), "the sums")
 
 
 HOPPER = 232_448  # bytes of shared memory that a program can have at most
