@@ -120,7 +120,7 @@ def assert_nothing_filled(function, inputs: Sequence[Tensor]) -> None:
     own = leaves(*inputs)
     outputs = as_tuple(function(*own))
     slopes = [draw(*y.shape) for y in outputs]
-    with torch.profiler.profile() as profile:
+    with torch.profiler.profile(acc_events=True) as profile:
         torch.autograd.grad(outputs, own, slopes)
     assert "aten::zeros" not in {event.key for event in profile.key_averages()}
 
