@@ -155,19 +155,19 @@ WORDS = {
         "compile": "torch.compile",
         "liger": "Liger",
         "bytes": "只算字节",
-        "empty": "空算子",
+        "empty": "空 kernel",
         "rows": "行数（对数刻度）",
         "time": "微秒（对数刻度）",
         "region": "启动主导",
-        "band": "RMSNorm，{width} 个特征，数据在缓存里。噪声下限 {floor}。",
+        "band": "RMSNorm，{width} 个特征，数据在缓存里。噪声底 {floor}。",
         "caption": (
             "{machine} 上 RMSNorm 每次调用的时间随行数的变化：上图是设备时间，"
             "下图是调用者等待的时间。"
         ),
         "alt": (
             "两幅折线图，两轴都是对数刻度：横轴是行数，纵轴是微秒。"
-            "空算子在设备上要 {empty_device}，调用者要等 {empty_call}；"
-            "行数不超过约 {crossover_rows} 时，字节所需的时间比空算子还短，"
+            "空 kernel 在设备上要 {empty_device}，调用者要等 {empty_call}；"
+            "行数不超过约 {crossover_rows} 时，字节所需的时间比空 kernel 还短，"
             "这一段标为启动主导。"
         ),
     },

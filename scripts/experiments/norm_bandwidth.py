@@ -77,7 +77,7 @@ def facts(record) -> dict[str, str]:
 
 WORDS = {
     "zh": {
-        "title": "前向：达到拷贝带宽的几成",
+        "title": "前向：达到复制带宽的几成",
         "rms_norm": "RMSNorm",
         "layer_norm": "LayerNorm",
         "add_rms_norm": "残差相加 + RMSNorm",
@@ -87,17 +87,17 @@ WORDS = {
         "compile": "torch.compile",
         "liger": "Liger",
         "width": "特征数（对数刻度）",
-        "share": "占拷贝带宽（%）",
-        "band": "竖线高度以内的差别（噪声下限 {floor}）不作区分。",
+        "share": "占复制带宽（%）",
+        "band": "竖线高度以内的差别（噪声底 {floor}）不作区分。",
         "caption": (
             "{machine} 上各种实现的前向归一化，按一个融合算子必须搬运的字节计，"
-            "占同一次运行里大块拷贝带宽（{rate_1r1w}）的比例。"
+            "占同一次运行里大块复制带宽（{rate_1r1w}）的比例。"
             "与读写比例和字节数都相同的流相比，本站的算子达到 "
             "{mix_least} 到 {mix_most}。"
             "不计时的边界情形 {edges} 个，本站的算子算对 {edges_passed} 个。"
         ),
         "alt": (
-            "三幅折线图，横轴是特征数，纵轴是占拷贝带宽的百分比。"
+            "三幅折线图，横轴是特征数，纵轴是占复制带宽的百分比。"
             "本站的算子：RMSNorm 从 {rms_norm_least} 到 {rms_norm_most}，LayerNorm 从 "
             "{layer_norm_least} 到 {layer_norm_most}，残差相加加 RMSNorm 从 "
             "{add_rms_norm_least} 到 {add_rms_norm_most}。"

@@ -273,7 +273,7 @@ WORDS = {
         "layer_torch": "LayerNorm，torch",
         "layer_ours": "LayerNorm，本站的算子",
         "share": "占这一步的时间（%）",
-        "band": "与去掉归一化的同一模型相比。噪声下限 {floor}。",
+        "band": "与去掉归一化的同一模型相比。噪声底 {floor}。",
         "caption": (
             "{machine} 上一个 {blocks} 层、d = {d} 的解码器：归一化占训练步和解码步的"
             "时间，分 eager 与整体编译。"

@@ -49,7 +49,7 @@ def facts(record) -> dict[str, str]:
 
 WORDS = {
     "zh": {
-        "title": "QK-Norm：达到拷贝带宽的几成",
+        "title": "QK-Norm：达到复制带宽的几成",
         "rms_norm": "每个头的 RMSNorm，前向",
         "rms_norm_backward": "每个头的 RMSNorm，反向",
         "qk_norm_rope": "RMSNorm 与 RoPE 融合，前向",
@@ -59,16 +59,16 @@ WORDS = {
         "compile": "torch.compile",
         "liger": "Liger",
         "width": "每个头的特征数（对数刻度）",
-        "share": "占拷贝带宽（%）",
-        "band": "查询是打包投影的切片。不超过噪声下限 {floor} 的差别不作区分。",
+        "share": "占复制带宽（%）",
+        "band": "查询是打包投影的切片。不超过噪声底 {floor} 的差别不作区分。",
         "caption": (
             "{machine} 上对打包投影里的查询做归一化，按一个融合算子必须搬运的字节计，"
-            "占同一次运行里大块拷贝带宽（{rate_1r1w}）的比例。"
+            "占同一次运行里大块复制带宽（{rate_1r1w}）的比例。"
             "与读写比例和字节数都相同的流相比，本站的算子达到 "
             "{mix_least} 到 {mix_most}。"
         ),
         "alt": (
-            "三幅折线图，横轴是每个头的特征数，纵轴是占拷贝带宽的百分比。本站的算子："
+            "三幅折线图，横轴是每个头的特征数，纵轴是占复制带宽的百分比。本站的算子："
             "前向从 {rms_norm_least} 到 {rms_norm_most}，反向从 "
             "{rms_norm_backward_least} 到 {rms_norm_backward_most}，与 RoPE 融合的从 "
             "{qk_norm_rope_least} 到 {qk_norm_rope_most}。"
