@@ -125,6 +125,40 @@ def assert_nothing_filled(function, inputs: Sequence[Tensor]) -> None:
     assert "aten::zeros" not in {event.key for event in profile.key_averages()}
 
 
+class _GivesNothing(torch.autograd.Function):
+    """The identity, without a gradient for its input."""
+
+    @staticmethod
+    def forward(ctx, y: Tensor) -> Tensor:
+        return y.clone()
+
+    @staticmethod
+    def backward(ctx, slope: Tensor) -> None:
+        return None
+
+
+def check_no_gradient(function, inputs: Sequence[Tensor]) -> None:
+    """Behind an operation that gives no gradient the inputs get none, or zeros."""
+    own = leaves(*inputs)
+    outputs = as_tuple(function(*own))
+    sum(_GivesNothing.apply(y).sum() for y in outputs).backward()
+    assert not any(t.grad is not None and t.grad.any() for t in own)
+
+
+def check_one_row_on_a_cpu(module: str, function: str, tensors: int) -> None:
+    """Outside the interpreter, too, x may have one dimension and has a gradient."""
+    code = f"""if True:
+        import torch
+        from snippets.{module}.operator import {function}
+        own = [torch.randn(8, requires_grad=True) for _ in range({tensors})]
+        found = {function}(*own)
+        found = found if isinstance(found, tuple) else (found,)
+        sum(y.square().sum() for y in found).backward()
+        print(*(tuple(t.grad.shape) for t in own))
+    """
+    assert outside_interpreter(code).split() == ["(8,)"] * tensors
+
+
 def check_compiled(model, inputs: Sequence[Tensor]) -> None:
     """torch.compile takes the model in one piece and changes no bit of it."""
     compiled = torch.compile(model, fullgraph=True, backend="aot_eager")

@@ -29,8 +29,6 @@ def add_forward(
         stream = x.contiguous() + branch.contiguous()
         return stream, *forward(stream, gain, eps)
     (rows, *left), (_, *right) = row_layout(x), row_layout(branch)
-    if left[0] > 1 or right[0] > 1:
-        raise ValueError("rows of x and branch need one stride each")
     stream, y = (
         torch.empty(x.shape, dtype=x.dtype, device=x.device) for _ in range(2)
     )
@@ -55,8 +53,7 @@ def add_backward(
     rows, width = len(rstd), stream.shape[-1]
     dy, dstream = dy.contiguous(), dstream.contiguous()
     if width > WHOLE_BACKWARD:
-        dx, dgain = backward(dy, stream, gain, rstd)
-        return dx.add_(dstream), dgain
+        return backward(dy, stream, gain, rstd, dstream)
     dx = torch.empty_like(stream)
     if not rows:
         return dx, torch.zeros_like(gain)

@@ -10,6 +10,7 @@ from snippets.triton_rms_norm.operator import (
     rms_norm_backward_op,
     runs_kernels,
 )
+from snippets.triton_rms_norm.rows import row_layout
 
 
 @torch.library.custom_op("norms::add_rms_norm", mutates_args=())
@@ -18,11 +19,16 @@ def add_rms_norm_op(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """stream, y and rstd."""
     check(x, gain)
-    check(branch, gain)
     if branch.shape != x.shape or branch.dtype != x.dtype:
         raise ValueError(
             f"x is {tuple(x.shape)} {x.dtype}, "
             f"branch {tuple(branch.shape)} {branch.dtype}"
+        )
+    check(branch, gain)
+    if row_layout(x)[1] > 1 or row_layout(branch)[1] > 1:
+        raise ValueError(
+            "rows of x and branch need one stride each: "
+            "call .contiguous() first"
         )
     if runs_kernels(x):
         return add_forward(x, branch, gain, eps)
@@ -56,7 +62,7 @@ def add_rms_norm_backward_op(
         return add_backward(dy, dstream, stream, gain, rstd)
     scale = rstd.view(*stream.shape[:-1], 1)
     unit, slope = stream.float() * scale, dy.float()
-    dgain = (slope * unit).flatten(0, -2).sum(dim=0)
+    dgain = (slope * unit).view(-1, stream.shape[-1]).sum(dim=0)
     slope = slope * gain.float()
     along = (slope * unit).mean(dim=-1, keepdim=True)
     dx = (slope - unit * along) * scale + dstream.float()

@@ -110,7 +110,9 @@ def _save(ctx, inputs, output) -> None:
     ctx.set_materialize_grads(False)
 
 
-def _backward(ctx, dy: Tensor, _):
+def _backward(ctx, dy: Tensor | None, _):
+    if dy is None:
+        return None, None, None, None, None
     found = qk_norm_rope_backward_op(dy, *ctx.saved_tensors)
     return *found, None, None, None
 

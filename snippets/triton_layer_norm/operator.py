@@ -19,7 +19,7 @@ def layer_norm_op(
             f"bias is {tuple(bias.shape)} {bias.dtype}, "
             f"gain {tuple(gain.shape)} {gain.dtype}"
         )
-    check(x, bias)
+    check(x, bias, "bias")
     if runs_kernels(x):
         return forward(x, gain, bias, eps)
     wide = x.float()
@@ -53,8 +53,8 @@ def layer_norm_backward_op(
     scale = rstd.view(*x.shape[:-1], 1)
     unit = (x.float() - mean.view(scale.shape)) * scale
     slope = dy.float()
-    dgain = (slope * unit).flatten(0, -2).sum(dim=0)
-    dbias = slope.flatten(0, -2).sum(dim=0)
+    dgain = (slope * unit).view(-1, x.shape[-1]).sum(dim=0)
+    dbias = slope.reshape(-1, x.shape[-1]).sum(dim=0)
     slope = slope * gain.float()
     along = (slope * unit).mean(dim=-1, keepdim=True)
     level = slope.mean(dim=-1, keepdim=True)
@@ -82,7 +82,9 @@ def _save(ctx, inputs, output) -> None:
     ctx.set_materialize_grads(False)
 
 
-def _backward(ctx, dy: Tensor, *_) -> tuple[Tensor, Tensor, Tensor, None]:
+def _backward(ctx, dy: Tensor | None, *_):
+    if dy is None:
+        return None, None, None, None
     return *layer_norm_backward_op(dy, *ctx.saved_tensors), None
 
 

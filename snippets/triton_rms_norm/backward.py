@@ -86,11 +86,14 @@ def sum_partials(
 # --8<-- [start:wide]
 @triton.jit
 def rms_norm_backward_wide(
-    dy, x, gain, rstd, dx,
+    dy, x, gain, rstd, dx, extra,
     heads, token_stride, head_stride, ALIGN: tl.constexpr,
     WIDTH: tl.constexpr, COLUMNS: tl.constexpr,
 ):  # fmt: skip
-    """dx of one row a program, in pieces that are read twice."""
+    """dx of one row a program, in pieces that are read twice.
+
+    extra, unless None, is added to dx before it is rounded.
+    """
     row = tl.program_id(0)
     source = x + row_start(row, heads, token_stride, head_stride, ALIGN)
     slopes = dy + offset(row, WIDTH)
@@ -109,6 +112,9 @@ def rms_norm_backward_wide(
         slope = piece(slopes, column, WIDTH, "evict_first")
         slope *= piece(gain, column, WIDTH, "")
         result = (slope - unit * along) * scale
+        if extra is not None:
+            more = extra + offset(row, WIDTH)
+            result += piece(more, column, WIDTH, "evict_first")
         place = dx + offset(row, WIDTH) + column
         result = result.to(dx.dtype.element_ty)
         tl.store(place, result, mask=column < WIDTH)

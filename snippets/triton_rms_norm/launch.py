@@ -105,9 +105,16 @@ def summed(partial: Tensor, gain: Tensor) -> list[Tensor]:
 
 # --8<-- [start:backward]
 def backward(
-    dy: Tensor, x: Tensor, gain: Tensor, rstd: Tensor
+    dy: Tensor,
+    x: Tensor,
+    gain: Tensor,
+    rstd: Tensor,
+    extra: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """dx, in x's shape and dtype, and the gradient of the gain, in its own."""
+    """dx, in x's shape and dtype, and the gradient of the gain, in its own.
+
+    extra, as x and contiguous, is added to dx; for wide rows only.
+    """
     rows, *layout = row_layout(x)
     width = x.shape[-1]
     dx = torch.empty(x.shape, dtype=x.dtype, device=x.device)
@@ -116,7 +123,7 @@ def backward(
     dy = dy.contiguous()  # (1)!
     if width > WHOLE_BACKWARD:
         rms_norm_backward_wide[(rows,)](
-            dy, x, gain, rstd, dx, *layout, width, PIECE, num_warps=16
+            dy, x, gain, rstd, dx, extra, *layout, width, PIECE, num_warps=16
         )
         most = programs(x.device, 8)
         count = max(1, most * 1024 // width)  # splits of the rows

@@ -11,7 +11,7 @@ from snippets.triton_rms_norm.rows import row_layout
 DTYPES = (torch.float32, torch.bfloat16, torch.float16)
 
 
-def check(x: Tensor, gain: Tensor) -> None:
+def check(x: Tensor, gain: Tensor, name: str = "gain") -> None:
     """One clear line for what the kernels cannot take."""
     width = x.shape[-1] if x.dim() else 0
     if width == 0:
@@ -19,15 +19,14 @@ def check(x: Tensor, gain: Tensor) -> None:
     if x.dtype not in DTYPES:
         raise TypeError(f"x is {x.dtype}; known: {', '.join(map(str, DTYPES))}")
     if gain.dtype not in (x.dtype, torch.float32):
-        raise TypeError(
-            f"gain is {gain.dtype}; it must be {x.dtype} or float32"
-        )
+        wanted = " or ".join({f"{x.dtype}": 0, "torch.float32": 0})
+        raise TypeError(f"{name} is {gain.dtype}; it must be {wanted}")
     if gain.shape != (width,) or not gain.is_contiguous():
         raise ValueError(
-            f"gain is {tuple(gain.shape)}, not contiguous ({width},)"
+            f"{name} is {tuple(gain.shape)}, not contiguous ({width},)"
         )
     if x.device != gain.device:
-        raise ValueError(f"x is on {x.device}, gain on {gain.device}")
+        raise ValueError(f"x is on {x.device}, {name} on {gain.device}")
     row_layout(x)
 
 
@@ -71,7 +70,7 @@ def rms_norm_backward_op(
         return backward(dy, x, gain, rstd)
     scale = rstd.view(*x.shape[:-1], 1)
     unit, slope = x.float() * scale, dy.float()
-    dgain = (slope * unit).flatten(0, -2).sum(dim=0)
+    dgain = (slope * unit).view(-1, x.shape[-1]).sum(dim=0)
     slope = slope * gain.float()
     along = (slope * unit).mean(dim=-1, keepdim=True)
     dx = ((slope - unit * along) * scale).to(x.dtype)
@@ -98,7 +97,9 @@ def _save(ctx, inputs, output) -> None:
     ctx.set_materialize_grads(False)  # (1)!
 
 
-def _backward(ctx, dy: Tensor, _) -> tuple[Tensor, Tensor, None]:
+def _backward(ctx, dy: Tensor | None, _):
+    if dy is None:  # (2)!
+        return None, None, None
     return *rms_norm_backward_op(dy, *ctx.saved_tensors), None
 
 

@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from scripts.measure.kernels.gate import distance
 from snippets.fused_residual.operator import (
     add_rms_norm,
     add_rms_norm_backward_op,
@@ -22,6 +23,8 @@ from tests.kernel_gate import (
     assert_same_bits,
     check_compiled,
     check_gradients,
+    check_no_gradient,
+    check_one_row_on_a_cpu,
     draw,
     far,
     far_programs,
@@ -74,6 +77,18 @@ def check_wide_rows(norm):
         check(norm, *pair(3, width))
 
 
+def check_wide_rows_round_once(norm):
+    """Where two gradients nearly cancel, a rounding in between is what is left."""
+    shape, half = (2, launch.WHOLE_BACKWARD + 1), torch.float16
+    own, gain = leaves(*pair(*shape, dtype=half)), gains(shape[-1], half)
+    slopes = [draw(*shape, seed=seed, dtype=half) for seed in (5, 6)]
+    stream = sum(own).detach().double().requires_grad_()
+    right = stream, reference.rms_norm(stream, gain.double(), 1e-6)
+    (exact,) = gradients(right, [stream], [each.double() for each in slopes])
+    (dx,) = gradients(norm(*own, gain, 1e-6), own[:1], slopes)
+    assert distance(dx, exact).ulp < 1
+
+
 def check_epsilon(norm):
     check(norm, *pair(4, 9, scale=1e-4))
 
@@ -123,6 +138,7 @@ CHECKS = [
     check_rows_with_gaps,
     check_far_rows,
     check_wide_rows,
+    check_wide_rows_round_once,
 ]
 
 
@@ -145,6 +161,14 @@ def test_one_output_may_go_unused():
         theirs = gradients(wanted(*wide, 1e-6)[used], wide, dy.double())
         for one, other in zip(ours, theirs, strict=True):
             assert torch.allclose(one.double(), other, rtol=1e-5, atol=1e-6)
+
+
+def test_an_operation_behind_it_may_give_no_gradient():
+    check_no_gradient(add_rms_norm, [*pair(4, 8), gains(8)])
+
+
+def test_one_row_on_a_cpu():
+    check_one_row_on_a_cpu("fused_residual", "add_rms_norm", 3)
 
 
 def test_the_same_bits_again():

@@ -51,8 +51,14 @@ CHANGES = {
     ),
     "wide_stream_gradient_dropped": (
         "launch.py",
-        "dx.add_(dstream)",
-        "dx",
+        "return backward(dy, stream, gain, rstd, dstream)",
+        "return backward(dy, stream, gain, rstd)",
+    ),
+    "wide_gradient_rounded_twice": (
+        "launch.py",
+        "return backward(dy, stream, gain, rstd, dstream)",
+        "dx, dgain = backward(dy, stream, gain, rstd)\n"
+        "        return dx.add_(dstream), dgain",
     ),
     "branch_gradient_missing": (
         "operator.py",

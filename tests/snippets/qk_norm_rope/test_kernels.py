@@ -21,6 +21,7 @@ from tests.kernel_gate import (
     assert_same_bits,
     check_compiled,
     check_gradients,
+    check_no_gradient,
     draw,
     far,
     far_programs,
@@ -138,6 +139,11 @@ def test_later_positions_take_later_angles():
     whole = qk_norm_rope(x, gain, cos, sin)
     last = qk_norm_rope(x[:, 8:], gain, cos[8:], sin[8:])
     assert torch.equal(whole[:, 8:], last)
+
+
+def test_an_operation_behind_it_may_give_no_gradient():
+    inputs = draw(1, 2, 2, 8), gains(8)
+    check_no_gradient(lambda *own: qk_norm_rope(*own, *angles(2, 8)), inputs)
 
 
 def test_the_same_bits_again():

@@ -20,6 +20,8 @@ from tests.kernel_gate import (
     assert_same_bits,
     check_compiled,
     check_gradients,
+    check_no_gradient,
+    check_one_row_on_a_cpu,
     draw,
     far_rows,
     gains,
@@ -119,6 +121,14 @@ def test_right(check):
 @pytest.mark.parametrize("wrong", WRONG, ids=lambda f: f.__name__)
 def test_rejects(wrong, known_wrong):
     known_wrong.rejected_by(CHECKS, wrong)
+
+
+def test_an_operation_behind_it_may_give_no_gradient():
+    check_no_gradient(layer_norm, [draw(4, 8), gains(8), draw(8)])
+
+
+def test_one_row_on_a_cpu():
+    check_one_row_on_a_cpu("triton_layer_norm", "layer_norm", 3)
 
 
 def test_the_same_bits_again():
