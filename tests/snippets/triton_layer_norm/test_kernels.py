@@ -13,6 +13,7 @@ from snippets.triton_rms_norm import launch
 from snippets.triton_rms_norm.forward import EARLY
 from tests.kernel_gate import (
     DTYPES,
+    FAR,
     INTERPRETED,
     SHAPES,
     assert_near,
@@ -23,6 +24,8 @@ from tests.kernel_gate import (
     check_no_gradient,
     check_one_row_on_a_cpu,
     draw,
+    far,
+    far_programs,
     far_rows,
     gains,
     gradients,
@@ -83,6 +86,10 @@ def check_epsilon(norm):
     assert torch.equal(norm(torch.ones(3, 8), gains(8), biases(8), 1e-5)[1], biases(8))
 
 
+def check_epsilon_of_wide_rows(norm):
+    check(norm, draw(2, launch.WHOLE_FORWARD + 1, scale=1e-4), eps=1e-6)
+
+
 def check_rows_with_gaps(norm):
     check(norm, draw(2, 5, 3, 4, 24)[:, :, 1])
     check(norm, draw(6, 40)[:, :24])
@@ -94,6 +101,31 @@ def check_far_rows(norm):
         x.double(), gains(64, half).double(), biases(64, half).double()
     )
     assert_near(norm(x, gains(64, half), biases(64, half), 1e-5), wanted, "y")
+
+
+def check_far_outputs(norm):
+    """More than 2 ** 31 elements, and values only in the last rows.
+
+    So many wide rows that far_programs cuts the walk of affine_gradients as well.
+    """
+    check_last_rows(norm, FAR // 64, 69, 64)
+    check_last_rows(norm, 2**18, 2, launch.WHOLE_FORWARD + 1)
+
+
+def check_last_rows(norm, first, rows, width):
+    x, dy = (far(first + rows, width) for _ in range(2))
+    for i, each in enumerate((x, dy)):
+        each[first:] = draw(rows, width, seed=i)
+    x.requires_grad_()
+    affine = gains(width, torch.bfloat16), biases(width, torch.bfloat16)
+    with far_programs():
+        y = norm(x, *affine, 1e-5)
+        (dx,) = gradients(y, [x], dy)
+    (end,) = leaves(x[first:], dtype=torch.float64)
+    wanted = reference.layer_norm(end, *(each.double() for each in affine), 1e-5)
+    assert_near(y[first:].detach(), wanted.detach(), "y")
+    (slope,) = gradients(wanted, [end], dy[first:].double())
+    assert_near(dx[first:], slope, "dx", 2)
 
 
 def check_nothing_is_filled(norm):
@@ -108,8 +140,10 @@ CHECKS = [
     check_many_rows,
     check_rows_with_gaps,
     check_rows_with_a_late_gain,
-    check_wide_rows,
     check_far_rows,
+    check_far_outputs,
+    check_epsilon_of_wide_rows,
+    check_wide_rows,
 ]
 
 

@@ -16,6 +16,7 @@ from snippets.triton_rms_norm.operator import (
 from snippets.triton_rms_norm.rows import row_layout
 from tests.kernel_gate import (
     DTYPES,
+    FAR,
     INTERPRETED,
     SHAPES,
     assert_near,
@@ -26,6 +27,8 @@ from tests.kernel_gate import (
     check_no_gradient,
     check_one_row_on_a_cpu,
     draw,
+    far,
+    far_programs,
     far_rows,
     gains,
     gradients,
@@ -83,6 +86,11 @@ def check_epsilon(norm):
     assert not norm(x, gain, 1e-6).any()
 
 
+def check_epsilon_of_wide_rows(norm):
+    width = launch.WHOLE_FORWARD + 1
+    check(norm, draw(2, width, scale=1e-4), gains(width))
+
+
 def check_extremes(norm):
     x = draw(3, 64)
     x[1, 5] = 1e4  # one loud feature
@@ -111,6 +119,31 @@ def check_far_rows(norm):
     assert_near(norm(x, gain, 1e-6), wanted, "y")
 
 
+def check_far_outputs(norm):
+    """More than 2 ** 31 elements, and values only in the last rows.
+
+    So many wide rows that far_programs cuts the walk of gain_gradient as well.
+    """
+    check_last_rows(norm, FAR // 64, 69, 64)
+    check_last_rows(norm, 2**18, 2, launch.WHOLE_FORWARD + 1)
+
+
+def check_last_rows(norm, first, rows, width):
+    x, dy = (far(first + rows, width) for _ in range(2))
+    for i, each in enumerate((x, dy)):
+        each[first:] = draw(rows, width, seed=i)
+    x.requires_grad_()
+    gain = gains(width, torch.bfloat16)
+    with far_programs():
+        y = norm(x, gain, 1e-6)
+        (dx,) = gradients(y, [x], dy)
+    (end,) = leaves(x[first:], dtype=torch.float64)
+    wanted = reference.rms_norm(end, gain.double(), 1e-6)
+    assert_near(y[first:].detach(), wanted.detach(), "y")
+    (slope,) = gradients(wanted, [end], dy[first:].double())
+    assert_near(dx[first:], slope, "dx", 1.5)
+
+
 def check_nothing_is_filled(norm):
     assert_nothing_filled(norm, [draw(4, 8), gains(8)])
 
@@ -124,6 +157,8 @@ CHECKS = [
     check_extremes,
     check_rows_with_a_late_gain,
     check_far_rows,
+    check_far_outputs,
+    check_epsilon_of_wide_rows,
     check_wide_rows,
 ]
 

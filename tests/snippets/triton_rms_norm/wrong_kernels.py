@@ -22,12 +22,47 @@ CHANGES = {
         "tl.sum((value * value).to(tl.bfloat16).to(tl.float32), axis=1)",
     ),
     "epsilon_missing": ("forward.py", "/ WIDTH + eps", "/ WIDTH"),
+    "wide_epsilon_missing": (
+        "forward.py",
+        "tl.sum(squares, axis=0) / WIDTH + eps",
+        "tl.sum(squares, axis=0) / WIDTH",
+    ),
     "epsilon_outside_the_root": (
         "forward.py",
         HOLD,
         "scale = 1 / (tl.sqrt(tl.sum(value * value, axis=1) / WIDTH) + eps)",
     ),
     "offsets_in_int32": ("forward.py", "row.to(tl.int64) * stride", "row * stride"),
+    "result_at_offsets_in_int32": (
+        "forward.py",
+        "target = offset(row, WIDTH)",
+        "target = (row * WIDTH)",
+    ),
+    "wide_result_at_offsets_in_int32": (
+        "forward.py",
+        "target = y + offset(row, WIDTH)",
+        "target = y + row * WIDTH",
+    ),
+    "slopes_at_offsets_in_int32": (
+        "backward.py",
+        "dy + offset(row, WIDTH)[:, None]",
+        "dy + (row * WIDTH)[:, None]",
+    ),
+    "wide_slopes_at_offsets_in_int32": (
+        "backward.py",
+        "slopes = dy + offset(row, WIDTH)",
+        "slopes = dy + row * WIDTH",
+    ),
+    "gradient_at_offsets_in_int32": (
+        "backward.py",
+        "dx + offset(row, WIDTH)[:, None]",
+        "dx + (row * WIDTH)[:, None]",
+    ),
+    "wide_gradient_at_offsets_in_int32": (
+        "backward.py",
+        "dx + offset(row, WIDTH) + column",
+        "dx + row * WIDTH + column",
+    ),
     "heads_packed_without_gaps": (
         "forward.py",
         "offset(row // heads, token_stride // ALIGN)",
