@@ -17,8 +17,10 @@ from scripts.measure.records import MACHINE, ROOT, RecordError
 
 SECONDS = 20  # patience with nvidia-smi and git
 RUN = secrets.token_hex(4)  # this process
-SETTING = re.compile(r"(TRITON|TORCHINDUCTOR|CUDA|PYTORCH)_\w+|OMP_NUM_THREADS")
-PLAIN = re.compile(r"[a-zA-Z_]+|[0-9.]+")  # words or numbers; no path, no identifier
+SETTING = re.compile(
+    r"(TRITON|TORCH[A-Z]*|PYTORCH|CUDA|CUBLAS)_\w+|NVIDIA_TF32_OVERRIDE|OMP_NUM_THREADS"
+)
+PLAIN = re.compile(r"[a-zA-Z_]*|[0-9.]+")  # words or numbers; no path, no identifier
 VERSIONED = {  # what is imported -> what is installed
     **{name: name for name in ("torch", "triton", "numpy", "jax", "transformers")},
     "liger_kernel": "liger-kernel",

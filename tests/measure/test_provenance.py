@@ -145,10 +145,16 @@ def test_variables_are_told_unless_they_name_a_machine(monkeypatch):
         "PYTORCH_CUDA_ALLOC_CONF": "max_split_size_mb:128,expandable_segments:True",
         "TORCHINDUCTOR_MAX_AUTOTUNE": "0",
         "OMP_NUM_THREADS": "16",
+        "TORCH_COMPILE_DISABLE": "1",
+        "TORCHDYNAMO_DISABLE": "1",
+        "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE": "1",
+        "NVIDIA_TF32_OVERRIDE": "0",
+        "CUBLAS_WORKSPACE_CONFIG": ":4096:8",
     }
     hidden = {
         "TRITON_CACHE_DIR": "/home/somebody/.triton",
         "CUDA_HOME": "cuda/12",
+        "CUDA_PATH": "cuda:/home/somebody/cuda",
         "CUDA_VISIBLE_DEVICES": "GPU-8932f937-d72c-4106-c12f-20bd9faed9f6",
         "PYTORCH_KERNEL_CACHE_PATH": "~",
     }
