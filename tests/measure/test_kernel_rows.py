@@ -94,6 +94,13 @@ def test_distance_of_what_was_never_written_is_infinite():
     assert gate.distance(found, torch.ones(2).double()).relative == float("inf")
 
 
+def test_another_shape_is_infinitely_far():
+    exact = torch.ones(2, 3).double()
+    for shape in ((0,), (6,), (3, 2), (1, 3)):
+        assert gate.distance(torch.ones(shape), exact).relative == float("inf")
+    assert gate.distance(torch.ones(0, 3), exact[:0]).relative == 0.0
+
+
 VALUES = (torch.inf, -torch.inf, torch.nan, 2.0)
 
 
@@ -215,6 +222,52 @@ def test_one_element_in_four_hundred_off_by_three_units_is_wrong(monkeypatch):
     assert (wrong["status"], wrong["ulp"][0]) == ("wrong", pytest.approx(3, abs=0.6))
 
 
+def capped(x):
+    return 30.0 * torch.tanh(x.double() / 30.0)
+
+
+def identity(x):
+    return x
+
+
+def cut_off(x):
+    return x.clamp(-30.0, 30.0)
+
+
+def without_a_series(x):
+    """1 - 2 / (1 + e) in float32: near 0 it cancels."""
+    return 30.0 * (1.0 - 2.0 / (1.0 + (x.float() / 15.0).exp()))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+@pytest.mark.parametrize("wrong", [identity, cut_off, without_a_series])
+def test_a_timed_soft_cap_must_cap(wrong, dtype, known_wrong, monkeypatch):
+    """On inputs below and beyond the cap: the limits are those of a GPU."""
+    monkeypatch.setattr(rows, "interpreted", lambda: False)
+    made = cell("soft_cap", rows=64, width=512, dtype=dtype)
+
+    def check(function):
+        def provider(_, inputs):
+            found = function(inputs["x"]).to(inputs["x"].dtype)
+            return lambda: (found,)
+
+        monkeypatch.setitem(providers.PROVIDERS, "ours", provider)
+        (row,) = rows.measured(made, ["ours"], rounds=0)
+        assert row["status"] == "ok"
+
+    known_wrong.rejected_by([check], wrong)
+    check(capped)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_our_soft_cap_passes_the_gate_of_a_gpu(dtype, monkeypatch):
+    """Not in bfloat16, to which the interpreter truncates."""
+    monkeypatch.setattr(rows, "interpreted", lambda: False)
+    made = cell("soft_cap", rows=64, width=512, dtype=dtype)
+    (row,) = rows.measured(made, ["ours"], rounds=0)
+    assert row["status"] == "ok"
+
+
 def test_ours_must_repeat_its_bits(monkeypatch):
     made = cell("soft_cap", rows=4, width=8)
     (exact,) = OPERATIONS["soft_cap"].answer(edges.inputs(made, 0, "cpu"))
@@ -241,6 +294,29 @@ def test_a_few_numbers_may_be_unlucky_and_are_not_wrong(monkeypatch):
     off = exact * (1 + 2**-8)
     found = gated(monkeypatch, made, [dx, exact], [dx.bfloat16(), off.bfloat16()])
     assert found["status"] == "wrong"
+
+
+def test_few_numbers_that_are_truncated_are_wrong(monkeypatch):
+    """None is a unit off, and they are near twice as far as rounding takes them."""
+    made = cell("soft_cap", rows=1, width=64, dtype="bfloat16")
+    generator = torch.Generator().manual_seed(0)
+    exact = torch.randn(1, 64, generator=generator).double()
+    cut = (exact.float().view(torch.int32) & -(2**16)).view(torch.float32).bfloat16()
+    assert gated(monkeypatch, made, [exact], [exact.bfloat16()])["status"] == "ok"
+    found = gated(monkeypatch, made, [exact], [cut])
+    assert (found["status"], found["ulp"][0] <= gate.ULP) == ("wrong", True)
+    assert found["relative"][0] < 2.5 * gate.rounding(exact, torch.bfloat16)
+
+
+def test_many_numbers_have_no_bad_luck(monkeypatch):
+    """All near one, where the rounding of bfloat16 is widest: wrong if not few."""
+    generator = torch.Generator().manual_seed(0)
+    exact = 1 + 0.1 * torch.rand(257, 256, generator=generator, dtype=torch.float64)
+    for count, status in ((255, "ok"), (257, "wrong")):  # of 2**16 / 256
+        made = cell("soft_cap", rows=count, width=256, dtype="bfloat16")
+        part = exact[:count]
+        found = gated(monkeypatch, made, [part], [part.bfloat16()])
+        assert found["status"] == status
 
 
 def test_missing_and_failing_peers_are_rows(monkeypatch):
@@ -493,6 +569,13 @@ def statistics_in_16_bits(x, gain, bias):
     return layer(x, gain, bias, mean, (x - mean).square().mean(-1, keepdim=True))
 
 
+def mean_off_by_a_millionth(x, gain, bias):
+    """What a slack of a few roundings must still see."""
+    mean = x.mean(-1, keepdim=True)
+    off = mean * (1 + 2.0**-20)
+    return layer(x, gain, bias, off, (x - mean).square().mean(-1, keepdim=True))
+
+
 def gain_gradient_unwritten(x, gain, dy):
     return torch.zeros_like(x), torch.full_like(gain, torch.nan)
 
@@ -507,6 +590,7 @@ WRONG = {
     last_row_unwritten: ("rms_norm", "one_row"),
     difference_of_squares: ("layer_norm", "mean"),
     statistics_in_16_bits: ("layer_norm", "mean"),
+    mean_off_by_a_millionth: ("layer_norm", "mean"),
     gain_gradient_unwritten: ("rms_norm_backward", "no_rows"),
 }
 

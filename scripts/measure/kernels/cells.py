@@ -110,6 +110,17 @@ def _rope_inputs(cell: Cell, seed: int, device: str) -> dict:
     return found | {"cos": cos, "sin": sin}
 
 
+def _cap_inputs(cell: Cell, seed: int, device: str) -> dict:
+    """Beyond the cap, below it, and so near 0 that all but a series cancels.
+
+    Few are large: where a distance is of the whole, they would hide the others.
+    """
+    found = _norm_inputs(cell, seed, device)
+    found["x"][:, ::256] *= 30.0
+    found["x"][:, 1::2] *= 2.0**-12
+    return found
+
+
 def _wide(inputs: dict, *names: str) -> list:
     return [inputs[name].double() for name in names]
 
@@ -231,7 +242,7 @@ OPERATIONS = {
         ),
         Operation(
             "soft_cap", "1R1W", "2 M N s",
-            _norm_inputs, _cap_answer, _bytes(2), ("y",),
+            _cap_inputs, _cap_answer, _bytes(2), ("y",),
         ),
     )
 }  # fmt: skip

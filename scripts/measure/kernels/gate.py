@@ -33,10 +33,12 @@ def distance(found, wanted) -> Distance:
     """Of a tensor from its float64 answer.
 
     Where the answer is infinite or NaN the same must stand; anything else that is
-    not finite is infinitely far.
+    not finite is infinitely far, and so is a tensor of another shape.
     """
     import torch
 
+    if found.shape != wanted.shape:
+        return INFINITE
     total = found.numel()
     if total == 0:
         return Distance(0.0, 0.0, 0.0)
