@@ -21,11 +21,15 @@ SIZES = {"tiny": {}, "small": {}, "full": {}}
 
 
 def measure(size: str) -> list[Step]:
-    """One step is one cell with all its providers and its streams."""
+    """One step is one cell with all its providers and its streams; edges are last.
+
+    Those of qk_norm_rope: norm_bandwidth and norm_backward have those of rms_norm.
+    """
     from scripts.measure.kernels import shapes, steps
 
     names = PROVIDERS[:3] if size == "tiny" else PROVIDERS
-    return steps.of(shapes.heads(size), names, size)
+    edges = steps.of_edges(OPERATIONS[-1:], size)
+    return [*steps.of(shapes.heads(size), names, size), *edges]
 
 
 # What the page says -------------------------------------------------------

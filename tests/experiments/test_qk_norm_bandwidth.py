@@ -3,8 +3,18 @@
 import pytest
 
 from scripts.experiments import qk_norm_bandwidth
-from tests.benchmark import check_cells, check_gaps, check_plot, check_rows, gpu_record
+from tests.benchmark import (
+    check_cells,
+    check_edges,
+    check_gaps,
+    check_plot,
+    check_rows,
+    gpu_record,
+)
+from tests.kernel_gate import INTERPRETED
 from tests.tiny import check_facts_and_words, timed_by_bytes, tiny_rows
+
+pytestmark = INTERPRETED
 
 
 @pytest.fixture(scope="module")
@@ -19,6 +29,10 @@ def record(rows):
 
 def test_rows(rows):
     check_rows(qk_norm_bandwidth, rows)
+
+
+def test_edges(rows):
+    check_edges(qk_norm_bandwidth, rows, ["qk_norm_rope"])
 
 
 def test_cells():

@@ -13,6 +13,8 @@ PROVIDERS = ("ours", "torch", "liger")  # torch's shows that the demand is fair
 BY_ROW = ("x", "branch", "dy", "dstream")  # inputs of one row a row
 SUMS = ("dgain", "dbias")  # outputs that sum over rows
 MEAN = 1000.0  # standard deviations
+HEADS = 3  # of a token, side by side in a wider projection
+OF_HEADS = ("no_rows", "one_row", "zeros", "loud", "not_finite", "misaligned")
 AT_ONCE = 2**28  # elements that are answered in float64 at a time
 
 
@@ -21,10 +23,10 @@ def _plain(inputs: dict) -> None:
 
 
 def _zeros(inputs: dict) -> None:
-    """Every other row: epsilon alone stands under the root."""
+    """Every other row, or head: epsilon alone stands under the root."""
     for name in ("x", "branch"):
         if name in inputs:
-            inputs[name][::2] = 0.0
+            inputs[name][..., ::2, :] = 0.0
 
 
 def _mean(inputs: dict) -> None:
@@ -33,16 +35,18 @@ def _mean(inputs: dict) -> None:
 
 def _loud(inputs: dict) -> None:
     """One channel, with a small gain and slope: a distance sees the others too."""
-    inputs["x"][:, 5] = 1e4
+    inputs["x"][..., 5] = 1e4
     inputs["gain"][5] = 2.0**-12
     if "dy" in inputs:
         inputs["dy"][:, 5] *= 2.0**-12
 
 
 def _not_finite(inputs: dict) -> None:
-    """Three rows; the others have nothing to do with them."""
+    """Three rows, or heads; the others have nothing to do with them."""
+    x = inputs["x"]
     for row, value in ((1, "inf"), (3, "nan"), (5, "-inf")):
-        inputs["x"][row, row + 2] = float(value)
+        place = (row,) if x.dim() == 2 else (0, *divmod(row, x.shape[2]))
+        x[(*place, row + 2)] = float(value)
 
 
 def _misaligned(inputs: dict) -> None:
@@ -75,7 +79,10 @@ CASES = {  # name -> what becomes of the inputs
 
 
 def cells(operations: Sequence[str], size: str) -> list[Cell]:
-    """Every case of every operation, in both dtypes; the huge ones in one, last."""
+    """Every case of every operation, in both dtypes; the huge ones in one, last.
+
+    Of narrow heads in a projection those of OF_HEADS: its rows have gaps anyway.
+    """
     tiny = size == "tiny"
     many, width = (7, 24) if tiny else (37, 4096)
     rows = {"no_rows": 0, "one_row": 1, "huge": 2**31 // width + 4096}
@@ -85,12 +92,28 @@ def cells(operations: Sequence[str], size: str) -> list[Cell]:
         if case == "huge":
             dtypes = ["bfloat16"] if size == "full" else []
         found += [
-            Cell(name, rows.get(case, many), width, dtype, dtype, case=case)
+            _cell(name, rows.get(case, many), width, dtype, case)
             for dtype in dtypes
             for name in operations
-            if (name, case) != ("soft_cap", "gaps")  # it takes contiguous tensors
+            if case in cases_of(name)
         ]
     return found
+
+
+def cases_of(operation: str) -> Sequence[str]:
+    """The cases that mean something for an operation."""
+    if operation == "qk_norm_rope":
+        return OF_HEADS
+    if operation == "soft_cap":
+        return [case for case in CASES if case != "gaps"]  # it takes contiguous tensors
+    return list(CASES)
+
+
+def _cell(operation: str, rows: int, width: int, dtype: str, case: str) -> Cell:
+    if operation != "qk_norm_rope":
+        return Cell(operation, rows, width, dtype, dtype, case=case)
+    shape = HEADS * rows, min(width, 128)  # rows are tokens
+    return Cell(operation, *shape, dtype, dtype, HEADS, "packed", case)
 
 
 def inputs(cell: Cell, seed: int, device: str) -> dict:
