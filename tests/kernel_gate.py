@@ -165,6 +165,29 @@ def check_compiled(model, inputs: Sequence[Tensor]) -> None:
     assert_same_bits(model, compiled, inputs)
 
 
+def check_last_rows(
+    norm, wanted, parameters: Sequence[Tensor], first: int, rows: int, slack: float
+) -> None:
+    """More than 2 ** 31 elements, and values only in the rows from `first` on.
+
+    `norm` and `wanted` take x and the parameters; `slack` is a factor on what is
+    allowed to the gradient of x.
+    """
+    width = len(parameters[0])
+    x, dy = (far(first + rows, width) for _ in range(2))
+    for i, each in enumerate((x, dy)):
+        each[first:] = draw(rows, width, seed=i)
+    x.requires_grad_()
+    with far_programs():
+        y = norm(x, *parameters)
+        (dx,) = gradients(y, [x], dy)
+    (end,) = leaves(x[first:], dtype=torch.float64)
+    right = wanted(end, *(each.double() for each in parameters))
+    assert_near(y[first:].detach(), right.detach(), "y")
+    (slope,) = gradients(right, [end], dy[first:].double())
+    assert_near(dx[first:], slope, "dx", slack)
+
+
 def outside_interpreter(code: str) -> str:
     """What a program prints that runs without Triton's interpreter."""
     outside = {k: v for k, v in os.environ.items() if k != "TRITON_INTERPRET"}
@@ -241,6 +264,40 @@ def far_programs():
         for name in ("empty", "empty_like"):
             patch.setattr(torch, name, large(getattr(torch, name)))
         yield
+
+
+OFFSETS_IN_INT32 = {  # of results and gradients, in the kernels of both norms
+    "result_at_offsets_in_int32": (
+        "forward.py",
+        "target = offset(row, WIDTH)",
+        "target = (row * WIDTH)",
+    ),
+    "wide_result_at_offsets_in_int32": (
+        "forward.py",
+        "target = y + offset(row, WIDTH)",
+        "target = y + row * WIDTH",
+    ),
+    "slopes_at_offsets_in_int32": (
+        "backward.py",
+        "dy + offset(row, WIDTH)[:, None]",
+        "dy + (row * WIDTH)[:, None]",
+    ),
+    "wide_slopes_at_offsets_in_int32": (
+        "backward.py",
+        "slopes = dy + offset(row, WIDTH)",
+        "slopes = dy + row * WIDTH",
+    ),
+    "gradient_at_offsets_in_int32": (
+        "backward.py",
+        "dx + offset(row, WIDTH)[:, None]",
+        "dx + (row * WIDTH)[:, None]",
+    ),
+    "wide_gradient_at_offsets_in_int32": (
+        "backward.py",
+        "dx + offset(row, WIDTH) + column",
+        "dx + row * WIDTH + column",
+    ),
+}
 
 
 def mutant(

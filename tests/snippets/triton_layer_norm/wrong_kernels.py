@@ -1,6 +1,6 @@
 """Kernels that readers might write: the right ones with one thing changed."""
 
-from tests.kernel_gate import variants
+from tests.kernel_gate import OFFSETS_IN_INT32, variants
 
 CHANGES = {
     "padding_counted_in_the_variance": (
@@ -29,36 +29,7 @@ CHANGES = {
         "tl.sum(squares, axis=0) / WIDTH + eps",
         "tl.sum(squares, axis=0) / WIDTH",
     ),
-    "result_at_offsets_in_int32": (
-        "forward.py",
-        "target = offset(row, WIDTH)",
-        "target = (row * WIDTH)",
-    ),
-    "wide_result_at_offsets_in_int32": (
-        "forward.py",
-        "target = y + offset(row, WIDTH)",
-        "target = y + row * WIDTH",
-    ),
-    "slopes_at_offsets_in_int32": (
-        "backward.py",
-        "dy + offset(row, WIDTH)[:, None]",
-        "dy + (row * WIDTH)[:, None]",
-    ),
-    "wide_slopes_at_offsets_in_int32": (
-        "backward.py",
-        "slopes = dy + offset(row, WIDTH)",
-        "slopes = dy + row * WIDTH",
-    ),
-    "gradient_at_offsets_in_int32": (
-        "backward.py",
-        "dx + offset(row, WIDTH)[:, None]",
-        "dx + (row * WIDTH)[:, None]",
-    ),
-    "wide_gradient_at_offsets_in_int32": (
-        "backward.py",
-        "dx + offset(row, WIDTH) + column",
-        "dx + row * WIDTH + column",
-    ),
+    **OFFSETS_IN_INT32,
     "bias_scaled_by_the_gain": (
         "forward.py",
         "result += shift.to(tl.float32)[None, :]",

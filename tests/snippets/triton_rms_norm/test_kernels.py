@@ -24,11 +24,10 @@ from tests.kernel_gate import (
     assert_same_bits,
     check_compiled,
     check_gradients,
+    check_last_rows,
     check_no_gradient,
     check_one_row_on_a_cpu,
     draw,
-    far,
-    far_programs,
     far_rows,
     gains,
     gradients,
@@ -120,28 +119,17 @@ def check_far_rows(norm):
 
 
 def check_far_outputs(norm):
-    """More than 2 ** 31 elements, and values only in the last rows.
-
-    So many wide rows that far_programs cuts the walk of gain_gradient as well.
-    """
-    check_last_rows(norm, FAR // 64, 69, 64)
-    check_last_rows(norm, 2**18, 2, launch.WHOLE_FORWARD + 1)
-
-
-def check_last_rows(norm, first, rows, width):
-    x, dy = (far(first + rows, width) for _ in range(2))
-    for i, each in enumerate((x, dy)):
-        each[first:] = draw(rows, width, seed=i)
-    x.requires_grad_()
-    gain = gains(width, torch.bfloat16)
-    with far_programs():
-        y = norm(x, gain, 1e-6)
-        (dx,) = gradients(y, [x], dy)
-    (end,) = leaves(x[first:], dtype=torch.float64)
-    wanted = reference.rms_norm(end, gain.double(), 1e-6)
-    assert_near(y[first:].detach(), wanted.detach(), "y")
-    (slope,) = gradients(wanted, [end], dy[first:].double())
-    assert_near(dx[first:], slope, "dx", 1.5)
+    """So many wide rows that far_programs cuts the walk of gain_gradient as well."""
+    half = torch.bfloat16
+    for first, rows, width in (FAR // 64, 69, 64), (2**18, 2, launch.WHOLE_FORWARD + 1):
+        check_last_rows(
+            lambda *inputs: norm(*inputs, 1e-6),
+            lambda *inputs: reference.rms_norm(*inputs, 1e-6),
+            [gains(width, half)],
+            first,
+            rows,
+            1.5,
+        )
 
 
 def check_nothing_is_filled(norm):

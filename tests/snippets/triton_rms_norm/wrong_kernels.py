@@ -1,6 +1,6 @@
 """Kernels that readers might write: the right ones with one thing changed."""
 
-from tests.kernel_gate import variants
+from tests.kernel_gate import OFFSETS_IN_INT32, variants
 
 HOLD = (  # the line that both versions of the statistic share
     "scale = tl.rsqrt(tl.sum(value * value, axis=1) / WIDTH + eps)"
@@ -33,36 +33,7 @@ CHANGES = {
         "scale = 1 / (tl.sqrt(tl.sum(value * value, axis=1) / WIDTH) + eps)",
     ),
     "offsets_in_int32": ("forward.py", "row.to(tl.int64) * stride", "row * stride"),
-    "result_at_offsets_in_int32": (
-        "forward.py",
-        "target = offset(row, WIDTH)",
-        "target = (row * WIDTH)",
-    ),
-    "wide_result_at_offsets_in_int32": (
-        "forward.py",
-        "target = y + offset(row, WIDTH)",
-        "target = y + row * WIDTH",
-    ),
-    "slopes_at_offsets_in_int32": (
-        "backward.py",
-        "dy + offset(row, WIDTH)[:, None]",
-        "dy + (row * WIDTH)[:, None]",
-    ),
-    "wide_slopes_at_offsets_in_int32": (
-        "backward.py",
-        "slopes = dy + offset(row, WIDTH)",
-        "slopes = dy + row * WIDTH",
-    ),
-    "gradient_at_offsets_in_int32": (
-        "backward.py",
-        "dx + offset(row, WIDTH)[:, None]",
-        "dx + (row * WIDTH)[:, None]",
-    ),
-    "wide_gradient_at_offsets_in_int32": (
-        "backward.py",
-        "dx + offset(row, WIDTH) + column",
-        "dx + row * WIDTH + column",
-    ),
+    **OFFSETS_IN_INT32,
     "heads_packed_without_gaps": (
         "forward.py",
         "offset(row // heads, token_stride // ALIGN)",
