@@ -75,7 +75,7 @@ def _ours(cell: Cell, inputs: dict) -> Callable:
     from snippets.triton_rms_norm import operator as rms
 
     if _both(cell):
-        return _ours_by_autograd(cell, inputs)
+        return _built_on(cell, inputs, _public(cell))
     x, gain, eps = inputs["x"], inputs["gain"], EPS
     if cell.operation == "rms_norm":
         return lambda: (rms.rms_norm_op(x, gain, eps)[0],)
@@ -99,20 +99,16 @@ def _ours(cell: Cell, inputs: dict) -> Callable:
     return lambda: added.add_rms_norm_backward_op(*slopes, stream, gain, rstd)
 
 
-def _ours_by_autograd(cell: Cell, inputs: dict) -> Callable:
-    """Forward and backward pass through the functions that users call."""
+def _public(cell: Cell) -> Callable:
+    """The norm that users call, which has a gradient."""
     from snippets.fused_residual.operator import add_rms_norm
     from snippets.triton_layer_norm.operator import layer_norm
     from snippets.triton_rms_norm.operator import rms_norm
 
     if cell.operation.startswith("add_"):
-        names = ("x", "branch", "gain")
-        call = _gradient(cell, partial(add_rms_norm, eps=EPS), inputs, *names)
-        return lambda: call()[::2]  # dx is also the branch's
-    if cell.operation.startswith("layer_norm"):
-        names = ("x", "gain", "bias")
-        return _gradient(cell, partial(layer_norm, eps=EPS), inputs, *names)
-    return _gradient(cell, partial(rms_norm, eps=EPS), inputs, "x", "gain")
+        return partial(add_rms_norm, eps=EPS)
+    layer = cell.operation.startswith("layer_norm")
+    return partial(layer_norm if layer else rms_norm, eps=EPS)
 
 
 # Torch ------------------------------------------------------------------------
@@ -183,8 +179,8 @@ def _rotated(x, cos, sin):
     return turned.to(x.dtype)
 
 
-def _torch(cell: Cell, inputs: dict, norm: Callable) -> Callable:
-    """A call of the cell's operation built on torch's or a model's norm."""
+def _built_on(cell: Cell, inputs: dict, norm: Callable) -> Callable:
+    """A call of the cell's operation built on a norm with a gradient."""
     x, gain = inputs["x"], inputs["gain"]
     if cell.operation == "soft_cap":
         return lambda: (_cap(x),)
@@ -195,7 +191,7 @@ def _torch(cell: Cell, inputs: dict, norm: Callable) -> Callable:
         return lambda: norm(x, inputs["branch"], gain)
     if cell.operation.startswith("add_"):
         call = _gradient(cell, norm, inputs, "x", "branch", "gain")
-        return lambda: call()[::2]
+        return lambda: call()[::2]  # dx is also the branch's
     names = ("x", "gain", "bias") if "bias" in inputs else ("x", "gain")
     if cell.operation.endswith("backward"):
         return _gradient(cell, norm, inputs, *names)
@@ -205,18 +201,18 @@ def _torch(cell: Cell, inputs: dict, norm: Callable) -> Callable:
 def _torch_fused(cell: Cell, inputs: dict) -> Callable:
     if cell.operation == "soft_cap":
         raise Missing("torch has no soft-cap of its own")
-    return _torch(cell, inputs, _fused(cell))
+    return _built_on(cell, inputs, _fused(cell))
 
 
 def _torch_models(cell: Cell, inputs: dict) -> Callable:
     import torch
 
     if cell.operation == "soft_cap":
-        return _torch(cell, inputs, _cap)
+        return _built_on(cell, inputs, _cap)
     if cell.operation.endswith("backward") and not _both(cell):
-        return _torch(cell, inputs, _as_models_write_it(cell))
+        return _built_on(cell, inputs, _as_models_write_it(cell))
     gain = torch.nn.Parameter(inputs["gain"], requires_grad=_both(cell))
-    return _torch(cell, inputs | {"gain": gain}, _as_models_write_it(cell, gain))
+    return _built_on(cell, inputs | {"gain": gain}, _as_models_write_it(cell, gain))
 
 
 @cache
@@ -258,7 +254,7 @@ def _compiled(cell: Cell, inputs: dict, tuned: bool) -> Callable:
     if cell.operation == "qk_norm_rope":
         names = ("x", "gain", "cos", "sin")
         return lambda: (function(*(inputs[name] for name in names)),)
-    return _torch(cell, inputs, function)
+    return _built_on(cell, inputs, function)
 
 
 def forget() -> None:
