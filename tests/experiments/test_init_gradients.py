@@ -1,5 +1,6 @@
 """The experiment measures what its page says, and says it in both languages."""
 
+from itertools import product
 from math import isclose
 
 import pytest
@@ -31,42 +32,40 @@ def record(rows):
 
 def test_rows(rows):
     assert rows_problem(list(rows[0]), rows) is None
-    for depth in TINY["depths"]:
+    for depth, d in product(TINY["depths"], TINY["widths"]):
+        cell = dict(layers=depth, d=d, dtype="float64")
         for variant in init_gradients.VARIANTS:
             for matrix in init_gradients.MATRICES:
-                found = select(
-                    rows,
-                    variant=variant,
-                    setting="decoder",
-                    layers=depth,
-                    dtype="float64",
-                    quantity=matrix,
-                )
+                wanted = dict(variant=variant, setting="decoder", quantity=matrix)
+                found = select(rows, **cell, **wanted)
                 assert [row["seed"] for row in found] == SEEDS
                 assert all(len(row["values"]) == depth for row in found)
                 assert all(min(row["values"]) > 0 for row in found)
         for variant in init_gradients.THEOREM:
-            found = select(rows, variant=variant, setting="theorem", layers=depth)
+            found = select(rows, variant=variant, setting="theorem", **cell)
             assert [row["quantity"] for row in found] == ["ffn_out"] * len(SEEDS)
-    assert len(select(rows, dtype="float32")) == 2 * len(SEEDS)
-    for quantity in ("seconds_one_by_one", "seconds_together"):
-        (timed,) = select(rows, quantity=quantity)
-        assert len(timed["values"]) == TINY["rounds"]
+    assert len(select(rows, dtype="float32", d=TINY["widths"][0])) == 2 * len(SEEDS)
 
 
+def test_widths_are_a_factor_of_four_apart():
+    for name in ("small", "full"):
+        narrow, wide = init_gradients.SIZES[name]["widths"]
+        assert wide >= 4 * narrow
+
+
+@pytest.mark.parametrize("d", TINY["widths"])
 @pytest.mark.parametrize("setting", ["decoder", "theorem"])
 @pytest.mark.parametrize("variant", init_gradients.VARIANTS)
-def test_norms_are_those_of_each_model_alone(rows, variant, setting):
+def test_norms_are_those_of_each_model_alone(rows, variant, setting, d):
     if setting == "theorem" and variant not in init_gradients.THEOREM:
         return
     depth, seed = TINY["depths"][-1], 3
-    model = init_gradients.fresh(variant, setting, depth, TINY, seed)
+    model = init_gradients.fresh(variant, setting, depth, d, TINY["heads"], seed)
     text = init_gradients.random_text(TINY, seed)
     init_gradients.next_token_loss(model, text).backward()
     linear = [m for m in model.blocks.modules() if isinstance(m, torch.nn.Linear)]
     assert len(linear) == 4 * depth
     shapes = {tuple(m.weight.shape) for m in linear}
-    d = TINY["d"]
     wide = {(d, d)} if setting == "theorem" else {(4 * d, d), (d, 4 * d)}
     assert shapes == {(3 * d, d), (d, d)} | wide
     for i, matrix in enumerate(init_gradients.MATRICES):
@@ -75,6 +74,7 @@ def test_norms_are_those_of_each_model_alone(rows, variant, setting):
             variant=variant,
             setting=setting,
             layers=depth,
+            d=d,
             seed=seed,
             dtype="float64",
             quantity=matrix,
@@ -86,9 +86,9 @@ def test_norms_are_those_of_each_model_alone(rows, variant, setting):
 
 def test_settings_are_what_they_say():
     def fresh(variant, setting="decoder"):
-        return init_gradients.fresh(variant, setting, 3, TINY, 0)
+        return init_gradients.fresh(variant, setting, 3, d, TINY["heads"], 0)
 
-    d = TINY["d"]
+    d = TINY["widths"][0]
     simple = fresh("post", "theorem").blocks[0].sublayer
     assert simple.heads == 1
     assert not simple.reader.weight[: 2 * d].any()
@@ -117,7 +117,7 @@ def test_steps_repeat_exactly():
     step = init_gradients.measure("tiny")[1]
     assert step.run() == step.run()
     cells = [repr(step.cell) for step in init_gradients.measure("tiny")]
-    assert len(set(cells)) == len(cells) == 12 + 4 + 2 + 1
+    assert len(set(cells)) == len(cells) == 2 * (12 + 4) + 2
 
 
 def test_facts_and_words(record):
@@ -128,16 +128,13 @@ def test_facts_say_what_the_rows_say(record):
     """Rows made up so that every number can be told by eye."""
 
     def values(row):
-        if row["quantity"] == "seconds_one_by_one":
-            return [2.0, 2.0]
-        if row["quantity"] == "seconds_together":
-            return [4.0, 4.0]
         count, matrix = row["layers"], row["quantity"]
         if matrix != "ffn_out":
             return [1.0] * count
         size = {"post": 1.0, "pre": count**-0.5}.get(row["variant"], count**0.5)
         size *= 1.001 if row["dtype"] == "float32" else 1.0
-        return [4 * size] + [size] * (count - 1)
+        first = 4 if row["d"] == TINY["widths"][0] else 0.5 * (1 + row["seed"] // 4)
+        return [first * size] + [size] * (count - 1)
 
     rows = [{**row, "values": values(row)} for row in record.rows]
     made = Record(
@@ -156,10 +153,15 @@ def test_facts_say_what_the_rows_say(record):
         "pre_ratio_most": "4.0",
         "post_attention_share": "22 %",
         "float32_gap": "1e-03",
-        "runs_per_second_one_by_one": "4",
-        "runs_per_second_together": "2",
-        "together_gain": "0.50",
-        "together_gain_interval": "[0.50, 0.50]",
+        "d": "8",
+        "d_wide": "16",
+        "post_wide_last_slope": "0.00",
+        "post_wide_ratio_most": "0.8",
+        "post_wide_ratio_most_range": "[0.5, 1.0]",
+        "post_larger_most": "8",
+        "post_wide_larger_most": "0",
+        "post_apart_most": "1",
+        "post_wide_apart_most": "2",
     }
     facts = init_gradients.facts(made)
     assert {name: facts[name] for name in expected} == expected
@@ -168,6 +170,8 @@ def test_facts_say_what_the_rows_say(record):
 @pytest.mark.parametrize("lang", ["zh", "en"])
 def test_plot(record, lang):
     figure = draw(init_gradients, record, lang)
-    top, bottom = figure.axes
-    assert len(top.lines) == len(bottom.lines) == 7
-    assert top.get_ylim() == bottom.get_ylim()
+    assert len(figure.axes) == 4
+    assert all(len(axis.lines) == 7 for axis in figure.axes)
+    assert len({axis.get_ylim() for axis in figure.axes}) == 1
+    titles = [axis.get_title(loc="left") for axis in figure.axes]
+    assert [title.split()[-1] for title in titles] == ["8", "16", "8", "16"]
