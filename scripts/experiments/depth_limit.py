@@ -1,4 +1,4 @@
-"""Which placements of the norms still train, from 6 layers to 1000?
+"""Which placements of the norms let a stack learn, from 6 layers to 1000?
 
 Decoders of the DeepNorm page: Post-Norm, Pre-Norm with its final norm, Sandwich
 norm with LayerNorm (and a final norm), and DeepNorm with its alpha and beta for
@@ -15,16 +15,23 @@ no token cannot beat log(vocabulary), `unigram`. A stack that only passes its
 input on can reach `last_token`: guess the last token again. Whoever weighs all
 tokens so far, which takes attention, reaches `best`, Bayes' rule.
 
-Every learning rate of a depth's grid is tried with every seed. A run counts as
-trained when, of the way from `unigram` to `best`, it goes at least THRESHOLD. It
-counts as diverged when its loss is not finite. One stack that is slow rather than
-stuck would look the same, so one of them trains again with more steps (`longer`).
+Embedding and head alone come close to `last_token`, so a loss that falls says
+nothing about the layers between them. Two controls do, with the same seeds, data,
+steps and learning rates: models without layers (`bare` is embedding and head,
+`normed` has a LayerNorm between them), and each stack with its blocks frozen as
+drawn, where embedding, final norm and head are trained. A stack is said to train
+when it is ahead of both kinds: see `trains`.
 
-A row holds one quantity of one run in `values`. loss: on held-out text, before
-and after training. gradient: before training, norms for the last feed-forward
-matrix of five layers, from the first over the quarters to the last. reference
-losses: of the three predictors on the same held-out text. seconds: for one step of
-all runs of a stack, one number for each round.
+Every learning rate is tried with every seed. A run counts as diverged when its loss
+is not finite. One stack that is slow rather than stuck would look the same, so one of
+them trains again with more steps (`longer`), and its controls with it.
+
+A row holds one quantity of one run in `values`; `blocks` says whether they were
+trained or frozen. loss: on held-out text, before and after training. gradient:
+before training, norms for the last feed-forward matrix of five layers, from the
+first over the quarters to the last. reference losses: of the three predictors on the
+same held-out text. seconds: for one step of all runs of a stack, one number for each
+round.
 """
 
 from functools import partial
@@ -37,17 +44,18 @@ PARALLEL = True
 METHOD = (
     "AdamW without weight decay or clipping, warm-up over a fifth of the steps, then "
     "linear decay to zero; fresh sequences with a favourite token at every step, the "
-    "same for all placements; the same held-out sequences for all; float32; all "
-    "seeds and learning rates of a stack in one call"
+    "same for all models; the same held-out sequences for all; float32; all seeds and "
+    "learning rates of a stack in one call"
 )
 SEEDS = tuple(range(5))
 PLACEMENTS = {"post": "Post-Norm", "pre": "Pre-Norm", "deepnorm": "DeepNorm"}
 ARMS = ("post", "pre", "sandwich", "deepnorm")
+WITHOUT = ("bare", "normed")  # models without layers
 REFERENCES = ("unigram", "last_token", "best")
 FAVOURED, VOCABULARY = 0.8, 4
-THRESHOLD = 0.25
-GRID = (3e-5, 1.2e-4, 5e-4, 2e-3, 8e-3, 3.2e-2)
-LOW, HIGH = GRID[:5], GRID[1:]  # a deep stack wants smaller ones
+STUDENT = 2.776  # two-sided 95 % with one seed fewer than there are: 4
+GRID = (3e-5, 1.2e-4, 5e-4, 2e-3, 8e-3, 3.2e-2, 1.28e-1)
+DEPTHS = (6, 12, 24, 48, 200, 1000)
 SIZES = {
     "tiny": dict(
         d=8,
@@ -55,7 +63,8 @@ SIZES = {
         context=4,
         steps=2,
         held_out=4,
-        rates={2: (1e-2, 4e-2), 3: (1e-2, 4e-2)},
+        depths=(2, 3),
+        rates=(1e-2, 4e-2),
         longer=("post", 2, 3),
         rounds=2,
     ),
@@ -65,8 +74,10 @@ SIZES = {
         context=8,
         steps=30,
         held_out=64,
-        rates={6: HIGH, 12: HIGH, 24: HIGH, 48: HIGH, 200: LOW, 1000: LOW},
+        depths=DEPTHS,
+        rates=GRID,
         longer=("post", 48, 10),
+        skipped=("post", 1000, True),  # Post-Norm fails from 200 layers on
     ),
     "full": dict(
         d=32,
@@ -74,13 +85,14 @@ SIZES = {
         context=16,
         steps=48,
         held_out=256,
-        rates={6: HIGH, 12: HIGH, 24: HIGH, 48: HIGH, 200: LOW, 1000: LOW},
+        depths=DEPTHS,
+        rates=GRID,
         longer=("post", 48, 10),
     ),
 }
 
 
-def fresh(arm: str, layers: int, size: dict, seed: int):
+def fresh(arm: str, layers: int, size: dict, seed: int, frozen: bool = False):
     """A model at initialization: (batch, time) tokens to logits."""
     import torch
     from torch import nn
@@ -92,7 +104,9 @@ def fresh(arm: str, layers: int, size: dict, seed: int):
     d = size["d"]
     torch.manual_seed(seed)
     embedding, head = nn.Embedding(VOCABULARY, d), nn.Linear(d, VOCABULARY, bias=False)
-    if arm in PLACEMENTS:
+    if arm in WITHOUT:
+        blocks = nn.Sequential(*[nn.LayerNorm(d)][: arm == "normed"])
+    elif arm in PLACEMENTS:
         blocks = stack(PLACEMENTS[arm], layers, d).float()
     else:
         blocks = nn.Sequential()
@@ -101,7 +115,17 @@ def fresh(arm: str, layers: int, size: dict, seed: int):
                 initialize(branch, 1.0)
                 blocks.append(SandwichNorm(branch, d, nn.LayerNorm))
         blocks.append(nn.LayerNorm(d))
+    if frozen:
+        freeze(blocks[: 2 * layers])
     return nn.Sequential(embedding, *blocks, head)
+
+
+def freeze(blocks) -> None:
+    """Make every parameter a buffer, in place: it counts, but is not trained."""
+    for module in blocks.modules():
+        for name, parameter in list(module.named_parameters(recurse=False)):
+            delattr(module, name)
+            module.register_buffer(name, parameter.detach())
 
 
 def sequences(count: int, context: int, generator):
@@ -149,12 +173,13 @@ def loss_of(model, text):
     return F.cross_entropy(model(text[:, :-1]).flatten(0, 1), text[:, 1:].flatten())
 
 
-def row(arm, layers, size, steps, rate, seed, quantity, values) -> dict:
+def row(arm, layers, blocks, size, steps, rate, seed, quantity, values) -> dict:
     from math import isfinite
 
     return {
         "placement": arm,
         "layers": layers,
+        "blocks": blocks,
         "d": size["d"],
         "steps": steps,
         "learning_rate": rate,
@@ -164,16 +189,16 @@ def row(arm, layers, size, steps, rate, seed, quantity, values) -> dict:
     }
 
 
-def train_all(arm: str, layers: int, size: dict, steps: int) -> list[dict]:
-    """Train every seed with every learning rate of the depth, all at once."""
+def train_all(arm: str, layers: int, frozen: bool, size: dict, steps: int):
+    """Rows of every seed with every learning rate, all trained at once."""
     import torch
 
     from scripts.measure.together import Together, train, warm_up
 
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    rates = size["rates"][layers]
+    rates = size["rates"]
     runs = [(rate, seed) for rate in rates for seed in SEEDS]
-    models = [fresh(arm, layers, size, seed).to(device) for seed in SEEDS]
+    models = [fresh(arm, layers, size, seed, frozen).to(device) for seed in SEEDS]
     models = Together(models * len(rates))
     generators = [torch.Generator().manual_seed(seed) for seed in SEEDS]
     quarters = [max(i * layers // 4 - 1, 0) for i in range(5)]
@@ -185,9 +210,9 @@ def train_all(arm: str, layers: int, size: dict, steps: int) -> list[dict]:
         return (torch.stack(text).to(device).repeat(len(rates), 1, 1),)
 
     def seen(step, found):
-        if step == 0:
+        if step == 0 and layers and not frozen:
             norms = [found[name].flatten(1).norm(dim=1) for name in names]
-            gradients.append(torch.stack(norms, dim=1)[: len(SEEDS)].tolist())
+            gradients.extend(torch.stack(norms, dim=1)[: len(SEEDS)].tolist())
 
     def evaluate():
         text = held_out(size).to(device).expand(len(runs), -1, -1)
@@ -205,19 +230,19 @@ def train_all(arm: str, layers: int, size: dict, steps: int) -> list[dict]:
         weight_decay=0.0,
     )
     after = evaluate()
-    note = partial(row, arm, layers, size, steps)
+    note = partial(row, arm, layers, "frozen" if frozen else "trained", size, steps)
     return [
         note(rate, seed, "loss", pair)
         for (rate, seed), *pair in zip(runs, before, after, strict=True)
     ] + [
         note(None, seed, "gradient", norms)
-        for seed, norms in zip(SEEDS, gradients[0], strict=True)
+        for seed, norms in zip(SEEDS, gradients, strict=False)
     ]
 
 
 def reference_rows(size: dict) -> list[dict]:
     return [
-        row(None, None, size, None, None, None, name, [loss])
+        row(None, None, None, size, None, None, None, name, [loss])
         for name, loss in references(held_out(size)).items()
     ]
 
@@ -227,8 +252,8 @@ def batching(size: dict) -> list[dict]:
     import torch
 
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    layers, rates = list(size["rates"].items())[1]
-    seeds = SEEDS * len(rates)
+    layers = size["depths"][1]
+    seeds = SEEDS * len(size["rates"])
     models = [fresh("pre", layers, size, seed).to(device) for seed in seeds]
     generator = torch.Generator().manual_seed(0)
     text = [sequences(size["batch"], size["context"], generator) for _ in models]
@@ -236,7 +261,7 @@ def batching(size: dict) -> list[dict]:
     found = race(models, loss_of, (text,), size.get("rounds", ROUNDS))
     names = ("seconds_one_by_one", "seconds_together")
     return [
-        row("pre", layers, size, 1, None, None, name, seconds)
+        row("pre", layers, "trained", size, 1, None, None, name, seconds)
         for name, seconds in zip(names, found, strict=True)
     ]
 
@@ -246,15 +271,23 @@ def measure(size: str) -> list[Step]:
     setting = SIZES[size]
     steps = setting["steps"]
     slow, depth, factor = setting["longer"]
-    stacks = [(arm, layers, steps) for layers in setting["rates"] for arm in ARMS]
-    stacks.append((slow, depth, factor * steps))
+    stacks = [(arm, 0, False, steps) for arm in WITHOUT]
+    stacks += [
+        (arm, layers, frozen, steps)
+        for layers in setting["depths"]
+        for arm in ARMS
+        for frozen in (False, True)
+        if (arm, layers, frozen) != setting.get("skipped")
+    ]
+    stacks += [(arm, 0, False, factor * steps) for arm in WITHOUT]
+    stacks += [(slow, depth, frozen, factor * steps) for frozen in (False, True)]
     return [
         Step(
-            {"placement": arm, "layers": layers, "steps": steps},
-            partial(train_all, arm, layers, setting, steps),
-            cost=layers * steps,
+            {"placement": arm, "layers": layers, "frozen": frozen, "steps": steps},
+            partial(train_all, arm, layers, frozen, setting, steps),
+            cost=max(1, layers) * steps * (0.6 if frozen else 1),
         )
-        for arm, layers, steps in stacks
+        for arm, layers, frozen, steps in stacks
     ] + [
         Step({"quantity": "references"}, partial(reference_rows, setting), cost=1),
         Step({"batching": "all runs"}, partial(batching, setting), timed=True, cost=1),
@@ -265,27 +298,32 @@ def measure(size: str) -> list[Step]:
 
 
 def _depths(record) -> list[int]:
-    return sorted({row["layers"] for row in record.rows if row["quantity"] == "loss"})
+    depths = {row["layers"] for row in record.rows if row["quantity"] == "loss"}
+    return sorted(depths - {0})
 
 
 def _reference(record, name: str) -> float:
     return record.select(quantity=name)[0]["values"][0]
 
 
-def _by_rate(record, arm: str, layers: int, factor: int = 1) -> dict[float, list]:
+def _by_rate(
+    record, arm: str, layers: int, factor: int = 1, frozen: bool = False
+) -> dict[float, list]:
     """Learning rate -> losses after training, in the order of the seeds.
 
     A loss that is not finite is infinite here: diverged runs come last.
     """
     steps = factor * SIZES[record.size]["steps"]
+    blocks = "frozen" if frozen else "trained"
     found = {}
     for row in record.select(
         placement=arm, layers=layers, steps=steps, quantity="loss"
     ):
-        loss = row["values"][1]
-        found.setdefault(row["learning_rate"], []).append(
-            float("inf") if loss is None else loss
-        )
+        if row.get("blocks", "trained") == blocks:  # older records have no controls
+            loss = row["values"][1]
+            found.setdefault(row["learning_rate"], []).append(
+                float("inf") if loss is None else loss
+            )
     return dict(sorted(found.items()))
 
 
@@ -296,9 +334,41 @@ def _best(by_rate: dict[float, list]) -> tuple[float, list]:
     return min(by_rate.items(), key=lambda item: median(item[1]))
 
 
-def _threshold(record) -> float:
-    unigram, best = (_reference(record, name) for name in ("unigram", "best"))
-    return unigram - THRESHOLD * (unigram - best)
+def _controls(record, arm: str, layers: int, factor: int = 1) -> dict[str, list]:
+    """Losses of the models without layers and of the frozen stack, at their best."""
+    found = {name: _by_rate(record, name, 0, factor) for name in WITHOUT}
+    found["frozen"] = _by_rate(record, arm, layers, factor, frozen=True)
+    return {name: _best(by_rate)[1] for name, by_rate in found.items() if by_rate}
+
+
+def _compared(losses: list, control: list) -> tuple[float, float, int]:
+    """Losses less the control's, seed by seed: (mean, standard error, seeds ahead)."""
+    from math import isfinite
+    from statistics import mean, stdev
+
+    gaps = [a - b for a, b in zip(losses, control, strict=True)]
+    ahead = sum(gap < 0 for gap in gaps)
+    if not all(map(isfinite, gaps)):
+        return float("inf"), float("inf"), ahead
+    return mean(gaps), stdev(gaps) / len(gaps) ** 0.5, ahead
+
+
+def _ahead(losses: list, control: list) -> bool:
+    """Whether the mean difference and its 95 % interval (Student) are below zero."""
+    mean, error, _ = _compared(losses, control)
+    return mean + STUDENT * error < 0
+
+
+def trains(record, arm: str, layers: int, factor: int = 1) -> bool:
+    """Whether a stack is ahead of the models without layers and of its frozen twin."""
+    _, losses = _best(_by_rate(record, arm, layers, factor))
+    controls = _controls(record, arm, layers, factor).values()
+    return bool(controls) and all(_ahead(losses, control) for control in controls)
+
+
+def _with_error(mean: float, error: float) -> str:
+    """−0.12 ± 0.01."""
+    return f"{number(mean)} ± {number(error)}"
 
 
 def _rate(value: float) -> str:
@@ -329,8 +399,8 @@ def facts(record) -> dict[str, str]:
 
     size, depths = SIZES[record.size], _depths(record)
     slow, slow_depth, factor = size["longer"]
-    threshold, most = _threshold(record), depths[-1]
-    rates = {depth: sorted(size["rates"][depth]) for depth in depths}
+    most, unigram = depths[-1], _reference(record, "unigram")
+    rates = list(_by_rate(record, ARMS[0], depths[0]))
     found = {
         "seeds": str(len(SEEDS)),
         "d": str(size["d"]),
@@ -346,37 +416,48 @@ def facts(record) -> dict[str, str]:
         "least": str(depths[0]),
         "most": str(most),
         "sublayers": str(2 * most),
-        "rates": ", ".join(map(_rate, rates[depths[0]])),
-        "rates_most": ", ".join(map(_rate, rates[most])),
-        "share": f"{100 * THRESHOLD:.0f} %",
-        "threshold": number(threshold),
+        "rates": ", ".join(map(_rate, rates)),
+        "student": f"{STUDENT:.1f}",
     }
     for name in REFERENCES:
         found[name] = number(_reference(record, name))
 
     def described(by_rate):
         rate, losses = _best(by_rate)
-        trained = sum(loss <= threshold for loss in losses)
         return {
             "": number(median(losses)),
             "_range": span(losses),
             "_rate": _rate(rate),
-            "_trained": str(trained),
         }
+
+    def against(arm, depth, losses, factor=1):
+        """The losses less each control's, and the verdict."""
+        told = {}
+        for name, control in _controls(record, arm, depth, factor).items():
+            mean, error, ahead = _compared(losses, control)
+            told[f"_less_{name}"] = _with_error(mean, error)
+            told[f"_ahead_{name}"] = str(ahead)
+            told[f"_{name}"] = number(median(control))
+            told[f"_{name}_range"] = span(control)
+        if told:
+            told["_trains"] = "✓" if trains(record, arm, depth, factor) else "✗"
+        return told
 
     edges, learned, chosen = 0, 0, {}
     for arm in ARMS:
-        trained = []
+        passed, beyond = [], []
         for depth in depths:
             by_rate, ratios = _by_rate(record, arm, depth), _ratios(record, arm, depth)
             rate, losses = _best(by_rate)
             chosen[arm, depth] = losses
-            if median(losses) <= threshold:  # else no rate is better than another
+            if median(losses) < unigram:  # else no rate is better than another
                 learned += 1
-                edges += rate in (rates[depth][0], rates[depth][-1])
-            if max(losses) <= threshold:
-                trained.append(depth)
-            one = described(by_rate) | {
+                edges += rate in (min(by_rate), max(by_rate))
+                beyond.append(depth)
+            if trains(record, arm, depth):
+                passed.append(depth)
+            one = described(by_rate) | against(arm, depth, losses)
+            one |= {
                 "_gradient_ratio": _size(median(ratios)),
                 "_gradient_ratio_range": (
                     f"[{_size(min(ratios))}, {_size(max(ratios))}]"
@@ -385,37 +466,43 @@ def facts(record) -> dict[str, str]:
             labels = {depths[0]: "least", most: "most"}
             for label in {str(depth), labels.get(depth, str(depth))}:
                 found |= {f"{arm}_{label}{end}": text for end, text in one.items()}
-        found[f"{arm}_deepest"] = str(max(trained, default=0))
-    longer = described(_by_rate(record, slow, slow_depth, factor))
+        found[f"{arm}_trains_at"] = ", ".join(map(str, passed)) or "0"
+        found[f"{arm}_trains_count"] = str(len(passed))
+        found[f"{arm}_passes_input_at"] = ", ".join(map(str, beyond)) or "0"
+    by_rate = _by_rate(record, slow, slow_depth, factor)
+    longer = described(by_rate) | against(slow, slow_depth, _best(by_rate)[1], factor)
     found |= {f"longer{end}": text for end, text in longer.items()}
     found["longer_depth"] = str(slow_depth)
     found["longer_factor"] = str(factor)
+    for name in WITHOUT:
+        if control := _by_rate(record, name, 0):
+            found |= {f"{name}{end}": text for end, text in described(control).items()}
+    best = _reference(record, "best")
+    threshold = unigram - 0.25 * (unigram - best)
+    found |= {"share": "25 %", "threshold": number(threshold)}
+    found["rates_most"] = ", ".join(map(_rate, _by_rate(record, "pre", most)))
+    for (arm, depth), losses in chosen.items():
+        count = str(sum(loss <= threshold for loss in losses))
+        found[f"{arm}_{depth}_trained"] = count
+    losses = _best(by_rate)[1]
+    found["longer_trained"] = str(sum(loss <= threshold for loss in losses))
     found["edges"], found["choices"] = str(edges), str(learned)
-    losses = [
-        loss
-        for arm in ARMS
-        for depth in depths
-        for values in _by_rate(record, arm, depth).values()
-        for loss in values
-    ]
+    losses = [row["values"][1] for row in record.rows if row["quantity"] == "loss"]
     found["runs"] = str(len(losses))
-    found["diverged"] = str(losses.count(inf))
+    found["diverged"] = str(losses.count(None) + losses.count(inf))
     for other in ("pre", "sandwich"):
         for depth in depths:
-            gaps = [
-                a - b
-                for a, b in zip(
-                    chosen["deepnorm", depth], chosen[other, depth], strict=True
-                )
-            ]
+            gap = _compared(chosen["deepnorm", depth], chosen[other, depth])
             name = f"deepnorm_less_{other}_{depth}"
-            found[name], found[f"{name}_range"] = number(median(gaps)), span(gaps)
+            found[name], found[f"{name}_seeds"] = _with_error(*gap[:2]), str(gap[2])
+            pairs = zip(chosen["deepnorm", depth], chosen[other, depth], strict=True)
+            found[f"{name}_range"] = span([a - b for a, b in pairs])
     seconds = [
         record.select(quantity=f"seconds_{name}")[0]["values"]
         for name in ("one_by_one", "together")
     ]
     raced = record.select(quantity="seconds_together")[0]["layers"]
-    count = len(SEEDS) * len(rates[raced])
+    count = len(SEEDS) * len(rates)
     found |= batching_facts(*seconds, count, size["steps"])
     return found | {"raced": str(raced), "raced_runs": str(count)}
 
@@ -535,7 +622,7 @@ def plot(record, words):
     def shown(losses):  # diverged runs stand at the panel's upper edge
         return [min(loss, top) for loss in losses]
 
-    rates = sorted(SIZES[record.size]["rates"][most])
+    rates = list(_by_rate(record, ARMS[0], most))
     for series, arm in enumerate(ARMS):
         found = {depth: _by_rate(record, arm, depth) for depth in depths}
         best = [shown(_best(found[depth])[1]) for depth in depths]

@@ -33,28 +33,43 @@ def record(rows):
 def test_rows(rows):
     assert rows_problem(list(rows[0]), rows) is None
     slow, depth, factor = TINY["longer"]
-    stacks = [(a, n, TINY["steps"]) for n in TINY["rates"] for a in depth_limit.ARMS]
-    for arm, layers, steps in [*stacks, (slow, depth, factor * TINY["steps"])]:
-        run = dict(placement=arm, layers=layers, steps=steps)
-        for rate in TINY["rates"][layers]:
+    stacks = [(a, n, TINY["steps"]) for n in TINY["depths"] for a in depth_limit.ARMS]
+    stacks.append((slow, depth, factor * TINY["steps"]))
+    without = [
+        (arm, 0, TINY["steps"] * n) for arm in depth_limit.WITHOUT for n in (1, factor)
+    ]
+    kinds = [(s, blocks) for s in stacks for blocks in ("trained", "frozen")]
+    for (arm, layers, steps), blocks in kinds + [(s, "trained") for s in without]:
+        run = dict(placement=arm, layers=layers, steps=steps, blocks=blocks)
+        for rate in TINY["rates"]:
             found = select(rows, quantity="loss", learning_rate=rate, **run)
             assert [row["seed"] for row in found] == SEEDS
             assert all(len(row["values"]) == 2 for row in found)
         found = select(rows, quantity="gradient", **run)
-        assert [row["seed"] for row in found] == SEEDS
+        wanted = SEEDS if layers and blocks == "trained" else []
+        assert [row["seed"] for row in found] == wanted
         assert all(len(row["values"]) == 5 for row in found)
     for quantity in ("seconds_one_by_one", "seconds_together"):
         (timed,) = select(rows, quantity=quantity)
         assert len(timed["values"]) == TINY["rounds"]
-    assert len(rows) == 9 * 5 * 3 + 3 + 2
+    assert len(rows) == (2 * 9 + 4) * 5 * 2 + 9 * 5 + 3 + 2
 
 
-@pytest.mark.parametrize("arm", depth_limit.ARMS)
-def test_a_run_is_a_plain_loop_of_adamw(rows, arm):
-    layers, seed, steps = 3, 3, TINY["steps"]
-    for rate in TINY["rates"][layers]:
+@pytest.mark.parametrize(
+    ("arm", "frozen"),
+    [(arm, frozen) for arm in depth_limit.ARMS for frozen in (False, True)]
+    + [(arm, False) for arm in depth_limit.WITHOUT],
+)
+def test_a_run_is_a_plain_loop_of_adamw(rows, arm, frozen):
+    layers, seed, steps = 0 if arm in depth_limit.WITHOUT else 3, 3, TINY["steps"]
+    for rate in TINY["rates"]:
         model = depth_limit.fresh(arm, layers, TINY, seed)
-        optimizer = torch.optim.AdamW(model.parameters(), rate, weight_decay=0.0)
+        learned = list(model.parameters())
+        if frozen:  # embedding, head and, where there is one, the final norm
+            ends = [model[0], model[-1], *model[1 + 2 * layers : -1]]
+            learned = [weight for module in ends for weight in module.parameters()]
+        drawn = {name: weight.clone() for name, weight in model.named_parameters()}
+        optimizer = torch.optim.AdamW(learned, rate, weight_decay=0.0)
         factor = warm_up(steps, 1)
         generator = torch.Generator().manual_seed(seed)
         held_out = depth_limit.held_out(TINY)
@@ -71,8 +86,15 @@ def test_a_run_is_a_plain_loop_of_adamw(rows, arm):
             optimizer.step()
         values.append(depth_limit.loss_of(model, held_out).item())
         wanted = dict(placement=arm, layers=layers, seed=seed)
+        wanted |= dict(blocks="frozen" if frozen else "trained", steps=steps)
         (found,) = select(rows, quantity="loss", learning_rate=rate, **wanted)
         assert found["values"] == pytest.approx(values, abs=1e-4)
+        moved = [n for n, w in model.named_parameters() if not torch.equal(w, drawn[n])]
+        assert any(name.endswith("down.weight") for name in moved) != bool(
+            frozen or not layers
+        )
+    if frozen or not layers:
+        return
     (found,) = select(rows, quantity="gradient", **wanted)
     assert len(norms) == layers
     ends = found["values"][0], found["values"][-1]
@@ -112,6 +134,24 @@ def test_arms_are_what_they_say():
     assert torch.equal(post[0].weight, sandwich[0].weight)
 
 
+def test_controls_are_what_they_say():
+    tokens = torch.randint(depth_limit.VOCABULARY, (2, 4))
+    bare, normed = (depth_limit.fresh(arm, 0, TINY, 0) for arm in depth_limit.WITHOUT)
+    x = bare[0](tokens)
+    assert torch.equal(bare(tokens), bare[-1](x))
+    plain = torch.nn.functional.layer_norm(x, x.shape[-1:])
+    assert torch.allclose(normed(tokens), bare[-1](plain), atol=1e-6)
+    for arm in depth_limit.ARMS:
+        whole, frozen = (
+            depth_limit.fresh(arm, 2, TINY, 0, frozen) for frozen in (False, True)
+        )
+        assert torch.equal(whole(tokens), frozen(tokens))
+        names = {name.partition(".")[0] for name, _ in frozen.named_parameters()}
+        final = {"5"} if arm in ("pre", "sandwich") else set()
+        assert names == {"0", str(len(frozen) - 1)} | final
+        assert whole.state_dict().keys() == frozen.state_dict().keys()
+
+
 def test_task():
     size = {**TINY, "held_out": 4000, "context": 8}
     text = depth_limit.held_out(size)
@@ -136,8 +176,9 @@ def test_task():
 def test_steps_repeat_exactly():
     steps = depth_limit.measure("tiny")
     assert steps[0].run() == steps[0].run()
-    assert len({repr(step.cell) for step in steps}) == len(steps) == 8 + 1 + 2
-    assert [step.timed for step in steps] == [False] * 10 + [True]
+    stacks = 2 * 2 + 2 * (8 + 1)
+    assert len({repr(step.cell) for step in steps}) == len(steps) == stacks + 2
+    assert [step.timed for step in steps] == [False] * (stacks + 1) + [True]
 
 
 def test_facts_and_words(record):
@@ -169,28 +210,42 @@ def test_facts_say_what_the_rows_say(record):
     def loss(row):
         if row["learning_rate"] == 4e-2:
             return None
+        seed = 0.01 * row["seed"]
+        if row["placement"] in depth_limit.WITHOUT:
+            return 0.9 + seed - 0.1 * (row["placement"] == "normed")
+        if row["blocks"] == "frozen":
+            return 0.95 + seed
         if row["placement"] == "post" and row["steps"] == TINY["steps"]:
-            return 1.15 + 0.1 * (row["layers"] == 3 and row["seed"] > 1)
-        return 0.7 + 0.01 * row["seed"] - 0.1 * (row["placement"] == "deepnorm")
+            return 1.15 + 0.3 * (row["layers"] == 3)
+        if row["placement"] == "pre":  # ahead on average, but one seed is far behind
+            return 0.7 + 0.3 * (row["seed"] == 4)
+        return 0.7 + seed - 0.1 * (row["placement"] == "deepnorm")
 
     expected = {
-        "threshold": "1.20",
+        "bare": "0.92",
+        "normed": "0.82",
         "post_2": "1.15",
         "post_least": "1.15",
-        "post_2_trained": "5",
-        "post_3": "1.25",
-        "post_3_range": "[1.15, 1.25]",
-        "post_3_trained": "2",
-        "post_deepest": "2",
-        "pre_most": "0.72",
+        "post_3_range": "[1.45, 1.45]",
+        "post_3_less_frozen": "0.48 ± 0.01",
+        "post_2_ahead_bare": "0",
+        "post_trains_at": "0",
+        "post_passes_input_at": "2",
+        "pre_most": "0.70",
         "pre_most_rate": "0.01",
-        "pre_deepest": "3",
-        "deepnorm_less_pre_3": "−0.10",
+        "pre_3_less_normed": "−0.06 ± 0.06",
+        "pre_3_ahead_normed": "4",
+        "pre_3_trains": "✗",
+        "deepnorm_3_less_frozen": "−0.35 ± 0.00",
+        "deepnorm_3_trains": "✓",
+        "deepnorm_trains_at": "2, 3",
+        "deepnorm_less_sandwich_3": "−0.10 ± 0.00",
+        "deepnorm_less_sandwich_3_seeds": "5",
         "longer": "0.72",
-        "longer_trained": "5",
+        "longer_trains": "✓",
         "steps_longer": "6",
-        "runs": "80",
-        "diverged": "40",
+        "runs": "220",
+        "diverged": "110",
         "edges": "7",
         "choices": "7",
         "post_most_gradient_ratio": "6.7 × 10⁻⁷",
@@ -203,11 +258,30 @@ def test_facts_say_what_the_rows_say(record):
     assert {name: facts[name] for name in expected} == expected
     lost = depth_limit.facts(made(record, lambda row: None))
     assert lost["post_3"] == "∞"
-    assert lost["post_deepest"] == "0"
+    assert lost["post_3_trains"] == "✗"
+    assert lost["post_trains_at"] == lost["deepnorm_trains_at"] == "0"
+
+
+def test_a_verdict_needs_every_control(record):
+    """A stack that is no better than its frozen twin does not train."""
+
+    def trains(**losses):
+        def loss(row):
+            known = row["placement"] if row["blocks"] == "trained" else "frozen"
+            return losses.get(known, 1.0) + 0.01 * row["seed"]
+
+        return depth_limit.trains(made(record, loss), "pre", 3)
+
+    assert trains(pre=0.6)
+    assert not trains(pre=0.6, frozen=0.6)
+    assert not trains(pre=0.6, bare=0.5)
+    assert not trains(pre=0.6, normed=0.5)
 
 
 def test_losses_that_are_not_finite_are_null():
-    row = depth_limit.row("post", 2, TINY, 1, 1e-3, 0, "loss", [1.0, inf, float("nan")])
+    row = depth_limit.row(
+        "post", 2, "trained", TINY, 1, 1e-3, 0, "loss", [1.0, inf, float("nan")]
+    )
     assert row["values"] == [1.0, None, None]
 
 
