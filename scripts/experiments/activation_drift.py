@@ -17,6 +17,7 @@ runs in float32: `overflow` is the first layer with a number that is not finite,
 
 from functools import partial
 
+from scripts.measure.design import Design, Run
 from scripts.measure.records import Step
 
 ACTIVATIONS = ("ReLU", "GELU", "tanh")
@@ -153,6 +154,66 @@ def measure(size: str) -> list[Step]:
         for activation in ACTIVATIONS
         for norm in NORMS
     ]
+
+
+# What was asked, and how it was held equal ---------------------------------
+
+
+def _runs(record) -> list[Run]:
+    """Stacks as drawn; arms are compared within an activation and initialization."""
+    return [
+        Run(
+            row["norm"],
+            row["seed"],
+            cell=(row["activation"], row["init"]),
+            width=row["d"],
+            steps=0,
+        )
+        for row in record.rows
+    ]
+
+
+DESIGN = Design(
+    says=("at_initialization",),
+    arms=NORMS,
+    runs=_runs,
+    words={
+        "en": {
+            "question": (
+                "Does the signal of a deep stack without residual connections vanish, "
+                "explode or survive, and what do three norms change about it?"
+            ),
+            "refuted_by": (
+                "Stacks of one activation and initialization that vanish with some "
+                "seeds and not with others; growth per layer away from the integral "
+                "that predicts it."
+            ),
+            "arms": {"none": "no norm"},
+            "stopping": (
+                "Nothing is trained: each stack is drawn once for a seed and run "
+                "once forward and once backward."
+            ),
+        },
+        "zh": {
+            "question": (
+                "没有残差的深层堆叠，信号是消失、爆炸还是保得住？加上三种归一化，会变成"
+                "什么样？"
+            ),
+            "refuted_by": (
+                "同一种激活函数和初始化，有的种子消失，有的不消失；或者每层的增长率与"
+                "积分算出的预言不符。"
+            ),
+            "arms": {"none": "无归一化"},
+            "stopping": "不训练：每个种子抽一次堆叠，前向、反向各跑一次。",
+        },
+    },
+    lacks={
+        "widths": {
+            "en": "One width was measured; how it depends on the width is not known.",
+            "zh": "只测了一种宽度，随宽度怎么变，这里看不出来。",
+        }
+    },
+)
 
 
 # What the page says -------------------------------------------------------

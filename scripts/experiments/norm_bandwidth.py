@@ -46,7 +46,7 @@ def measure(size: str) -> list[Step]:
 
 def facts(record) -> dict[str, str]:
     from scripts.measure.kernels import report
-    from scripts.measure.spread import ratio, ratio_interval, tie
+    from scripts.measure.spread import ratio, ratio_interval, unresolved
 
     found = report.common_facts(record)
     found |= report.share_facts(record, OPERATIONS, PROVIDERS)
@@ -62,7 +62,7 @@ def facts(record) -> dict[str, str]:
         if cell[0] != "rms_norm" or layer is None:
             continue
         values.append(ratio(layer, rms))
-        same = tie(ratio_interval(layer, rms), floor)
+        same = unresolved(ratio_interval(layer, rms), floor)
         ties += same
         ahead += not same and values[-1] > 1
     found |= {

@@ -17,6 +17,7 @@ of the norm or of the feed-forward branch along the model (for a loss: null),
 from functools import partial
 
 from scripts.measure.corpus import corpus, loss_of, sample
+from scripts.measure.design import Design, Run
 from scripts.measure.records import Step
 
 PARALLEL = True
@@ -172,6 +173,74 @@ def measure(size: str) -> list[Step]:
         for seed in SEEDS
         for norm, activation in VARIANTS
     ]
+
+
+# What was asked, and how it was held equal ---------------------------------
+
+
+def _runs(record) -> list[Run]:
+    """Each model before training and after it, at the one learning rate."""
+    setting = SIZES[record.size]
+    return [
+        Run(
+            f"{row['norm']}, {row['activation']}",
+            row["seed"],
+            rate=setting["lr"] if row["stage"] == "after" else None,
+            width=row["d"],
+            steps=setting["steps"] if row["stage"] == "after" else 0,
+            loss=row["value"],
+        )
+        for row in record.select(quantity="loss")
+    ]
+
+
+DESIGN = Design(
+    says=("at_initialization", "after_training"),
+    arms=tuple(f"{norm}, {activation}" for norm, activation in VARIANTS),
+    runs=_runs,
+    words={
+        "en": {
+            "question": (
+                "How much of the residual stream lies on the all-ones direction that "
+                "LayerNorm removes and RMSNorm does not, before and after training?"
+            ),
+            "refuted_by": (
+                "The stream's share is small only by chance if training with "
+                "LayerNorm raises it above 1/d in any seed, or if a vector with a "
+                "mean, as behind ReLU, shows no more of it."
+            ),
+            "stopping": (
+                "{steps} steps for every model; none is stopped sooner and none is "
+                "left out."
+            ),
+        },
+        "zh": {
+            "question": (
+                "LayerNorm 去掉、RMSNorm 保留的全 1 方向，在残差流里占多少？训练前后"
+                "各是多少？"
+            ),
+            "refuted_by": (
+                "只要有一个种子，用 LayerNorm 训练后份额升到 1/d 以上；或者均值不为零的"
+                "向量（比如 ReLU 之后）测出来并不更高。"
+            ),
+            "stopping": "每个模型都训练 {steps} 步，不提前停，也不剔除。",
+        },
+    },
+    lacks={
+        "grid": {
+            "en": (
+                "One learning rate was tried, so the shares after training are those "
+                "of this rate."
+            ),
+            "zh": "学习率只试了一个，所以训练后的份额只对这个学习率成立。",
+        },
+        "edges": {"en": "It was not tuned.", "zh": "学习率没有调过。"},
+        "widths": {
+            "en": "One width was measured. Only 1/d is known of others.",
+            "zh": "只测了一种宽度，换一种宽度，已知的只有 1/d 这一项。",
+        },
+    },
+)
 
 
 # What the page says -------------------------------------------------------

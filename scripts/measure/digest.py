@@ -4,7 +4,7 @@ A digest covers what `measure` reaches: functions and constants of the
 experiment's file, the helpers under scripts/ that it uses, symbol by symbol,
 and every snippet module it imports, whole, also through imports inside
 functions and through other snippets. Comments, docstrings, formatting,
-`facts`, `plot` and `WORDS` do not age a record. The digest is the same under
+`facts`, `plot`, `WORDS` and `DESIGN` do not age a record. The digest is the same under
 every Python version, so a record made elsewhere can be checked here.
 """
 
@@ -82,6 +82,9 @@ def _defined(statement: ast.stmt) -> set[str]:
         return {a.asname or a.name.partition(".")[0] for a in statement.names}
     if not isinstance(statement, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
         return set()
+    targets = [ast.unparse(target) for target in getattr(statement, "targets", [])]
+    if targets == ["DESIGN"]:
+        return {"DESIGN"}  # not what its comprehensions name, say `norm`
     return {
         node.id
         for node in ast.walk(statement)

@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 RECORDS = ROOT / "docs" / "records"
 EXPERIMENTS = ROOT / "scripts" / "experiments"
 
-SIZES = ("tiny", "small", "full")
+SIZES = ("tiny", "small", "medium", "full")
 NAME = re.compile(r"[a-z][a-z0-9_]*")  # experiments
 YOURS = "yours"  # the machine of `make reproduce`; git ignores its folders
 MACHINE = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")

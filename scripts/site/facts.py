@@ -1,7 +1,8 @@
-"""The names a page may use between [[ ]]: facts, figures, diagrams, citations, lists.
+"""The names a page may use between [[ ]]: facts, figures, designs, citations, lists.
 
 `[[ facts.norm_speed_cpu.noise ]]`  a number of a record, formatted once
 `[[ figures.norm_speed_cpu ]]`      the figure, one for each machine with a record
+`[[ designs.norm_speed_cpu ]]`      its design, folded: question, arms, controls, grid
 `[[ diagrams.tensor_axes ]]`        a drawing that explains
 `[[ lists.glossary ]]`              what a page shows of docs/data
 `[[ claims.attention_logits ]]`     the ledger's rows of a topic
@@ -15,10 +16,21 @@ An unknown name fails the build. Nothing here needs torch or matplotlib.
 
 import html
 import re
+from collections.abc import Callable
 from functools import cache
 
 from scripts.measure import look, records
-from scripts.site import asked, atlas, citations, claims, diagram, lists, mock, svg
+from scripts.site import (
+    asked,
+    atlas,
+    citations,
+    claims,
+    designs,
+    diagram,
+    lists,
+    mock,
+    svg,
+)
 from scripts.site.source import ROOT, SourceError
 
 NAME = re.compile(r"\[\[ *(?P<name>\w[\w.]*) *\]\]")
@@ -58,6 +70,11 @@ def recorded() -> dict:
     return _recorded(_stamps())
 
 
+def designed() -> list[str]:
+    """Experiments with a record that declare a DESIGN."""
+    return [n for n in recorded() if hasattr(records.load_experiment(n), "DESIGN")]
+
+
 @cache
 def _facts(name, machine, stamps) -> Names:
     record = next(r for r in _recorded(stamps)[name] if r.machine == machine)
@@ -85,16 +102,28 @@ def cite() -> Names:
     return Names("citation", citations.references())
 
 
+def design(name: str, language: str, form: Callable) -> str:
+    """The design of an experiment, in a form of scripts/site/designs.py."""
+    if name not in designed():
+        known = ", ".join(designed()) or "none"
+        raise SourceError(f"unknown design {name!r}; known: {known}")
+    record = recorded()[name][0]
+    return form(record, language, _facts(name, record.machine, _stamps()))
+
+
 def check_names(markdown: str) -> None:
     """Raise SourceError for the first name between [[ ]] that does not exist."""
     for match in NAME.finditer(markdown):
         kind, *rest = match["name"].split(".")
         if kind == "figures" and rest[:1] and rest[0] in recorded():
             continue
+        if kind == "designs" and rest[:1] and rest[0] in designed():
+            continue
         roots = {
             "facts": facts,
             "cite": cite,
             "figures": lambda: Names("figure", {}),
+            "designs": lambda: Names("design", dict.fromkeys(designed())),
             "diagrams": lambda: Names("diagram", dict.fromkeys(diagram.names())),
             "lists": lambda: Names("list", dict.fromkeys(lists.NAMES)),
             "claims": lambda: Names("list of claims", dict.fromkeys(claims.names())),
@@ -161,6 +190,17 @@ class Diagrams(Names):
         return drawing(name, self._language, self._labels)
 
 
+class Designs(Names):
+    """Designs of experiments, with what their first record holds."""
+
+    def __init__(self, language):
+        super().__init__("design", {})
+        self._language = language
+
+    def __missing__(self, name):
+        return design(name, self._language, designs.block)
+
+
 class Lists(Names):
     """Lists written from docs/data, in the page's language."""
 
@@ -201,6 +241,7 @@ def define_env(env):
     language = env.conf["theme"]["language"]
     env.variables["facts"] = facts()
     env.variables["figures"] = Figures(language, labels, page_root)
+    env.variables["designs"] = Designs(language)
     env.variables["diagrams"] = Diagrams(language, labels)
     env.variables["lists"] = Lists(language, lists.make)
     env.variables["claims"] = Lists(language, claims.make)

@@ -9,7 +9,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from posixpath import dirname, join, normpath
 
-from scripts.site import asked, atlas, claims, diagram, facts, lists, mock, written
+from scripts.site import (
+    asked,
+    atlas,
+    claims,
+    designs,
+    diagram,
+    facts,
+    lists,
+    mock,
+    written,
+)
 from scripts.site.source import (
     EMBED,
     FENCE,
@@ -101,6 +111,8 @@ def _resolve(text: str, language: str) -> str:
         kind, _, rest = match["name"].partition(".")
         if kind == "figures":
             return _figure_text(rest, language)
+        if kind == "designs":
+            return facts.design(rest, language, designs.plain)
         if kind == "diagrams":
             words = diagram.load(rest).WORDS[language]
             return f"*{words['caption']}* {words['alt']}"

@@ -105,6 +105,7 @@ HARMLESS = {
     "question": (EXPERIMENT, "Question.", "Other question?"),
     "caption": (EXPERIMENT, '"title": "A"', '"title": "Caption"'),
     "fact": (EXPERIMENT, '"most": "1"', '"most": "2"'),
+    "design": (EXPERIMENT, "WORDS =", "DESIGN = [x for LIMIT in 'ab']\nWORDS ="),
     "plot": (EXPERIMENT, "return look, COLOUR", "return COLOUR"),
     "colour": (EXPERIMENT, '"blue"', '"red"'),
     "another import": (EXPERIMENT, "import Step", "import Record, Step"),

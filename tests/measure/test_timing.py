@@ -139,11 +139,11 @@ def test_bootstrap_interval_is_seeded_and_covers():
 def test_tie_and_noise_floor():
     floor = spread.noise_floor([(0.98, 1.01), (0.99, 1.04), (0.95, 1.02)])
     assert floor == pytest.approx(1 / 0.95 - 1)
-    assert spread.tie((1.04, 1.2), floor)
-    assert spread.tie((0.8, 0.96), floor)
-    assert spread.tie((0.5, 2.0), floor)
-    assert not spread.tie((1.06, 1.2), floor)
-    assert not spread.tie((0.8, 0.94), floor)
+    assert spread.unresolved((1.04, 1.2), floor)
+    assert spread.unresolved((0.8, 0.96), floor)
+    assert spread.unresolved((0.5, 2.0), floor)
+    assert not spread.unresolved((1.06, 1.2), floor)
+    assert not spread.unresolved((0.8, 0.94), floor)
 
 
 @pytest.mark.parametrize(
@@ -184,7 +184,7 @@ def test_a_control_on_a_noisy_clock_is_a_tie():
 
     found = timing.time_together({"a": call, "b": call}, rounds=41, clock=clock)
     interval = spread.ratio_interval(found["a"].seconds, found["b"].seconds)
-    assert spread.tie(interval, spread.noise_floor([interval]))
+    assert spread.unresolved(interval, spread.noise_floor([interval]))
     assert statistics.median(found["a"].seconds) == pytest.approx(1e-3, rel=0.1)
 
 

@@ -22,7 +22,7 @@ from scripts.site.source import ROOT, without_fences
 from tests.pages import test_numbers, test_terms, test_typography
 
 NAME = re.compile(r"\[\[(.*?)\]\]")
-KINDS = "figures|diagrams|lists|claims|interview|mock|atlas|cite"
+KINDS = "figures|designs|diagrams|lists|claims|interview|mock|atlas|cite"
 PARTS = re.compile(rf" (facts\.\w+\.\w+|(?:{KINDS})\.\w+) ")
 EXPERIMENTS = records.experiments()
 RECORDS = sorted(p for p in records.RECORDS.rglob("*") if p.is_file())
@@ -41,7 +41,9 @@ def violations(text: str, known: dict[str, set[str]]) -> list[str]:
                 kind := parts[1].partition(".")[0]
             ]:
                 found.append(f"{number}: {kind} {name!r} is unknown")
-            elif kind in ("figures", "diagrams") and line.strip() != match[0]:
+            elif (
+                kind in ("figures", "designs", "diagrams") and line.strip() != match[0]
+            ):
                 found.append(f"{number}: {match[0]} is not alone on its line")
     return found
 
@@ -52,6 +54,7 @@ def known() -> dict[str, set[str]]:
     return {
         "facts": {f"{name}.{fact}" for name in of_facts for fact in of_facts[name]},
         "figures": {name for name in EXPERIMENTS if records.find(name)},
+        "designs": set(facts.designed()),
         "diagrams": set(diagram.names()),
         "lists": set(lists.NAMES),
         "claims": set(claims.names()),
@@ -124,8 +127,12 @@ def test_experiment_speaks_both_languages(name):
 @pytest.mark.parametrize("lang", LANGUAGES)
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_figures_speak_as_pages_do(name, lang, obeyed):
-    """Their words hold no typed number; Chinese ones keep terms and typography."""
-    words = records.load_experiment(name).WORDS[lang]
+    """Figures and designs hold no typed number; Chinese keeps terms and typography."""
+    module = records.load_experiment(name)
+    words = dict(module.WORDS[lang])
+    if declared := getattr(module, "DESIGN", None):
+        lacks = {key: reason[lang] for key, reason in declared.lacks.items()}
+        words |= {"design": declared.words[lang], "lacks": lacks}
     for key, text in texts(words).items():
         text = re.sub(r"\{\w+[^}]*\}", "[[ facts.a.b ]]", text)
         found = test_numbers.violations(text)

@@ -26,6 +26,11 @@ def unknown_figure(project):
     return "speed.md", "unknown figure 'no_such_figure'"
 
 
+def unknown_design(project):
+    project.append(project.page(), "\n[[ designs.no_such_experiment ]]\n")
+    return "speed.md", "unknown design 'no_such_experiment'; known: "
+
+
 def unknown_citation(project):
     project.append(project.page("index.md"), "\n[[ cite.nobody1999nothing ]]\n")
     return "index.md", "unknown citation 'nobody1999nothing'"
@@ -100,6 +105,7 @@ CASES = [
     unknown_section,
     unknown_fact,
     unknown_figure,
+    unknown_design,
     unknown_citation,
     unknown_diagram,
     damaged_bibliography,

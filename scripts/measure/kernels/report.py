@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from math import isnan, nan
 from statistics import median
 
-from scripts.measure.spread import noise_floor, ratio, ratio_interval, tie
+from scripts.measure.spread import noise_floor, ratio, ratio_interval, unresolved
 
 LARGE = 5e8  # bytes: a copy of at least so many counts as large
 MOST_DRIFT = 0.02  # of the copies around a cell that is compared
@@ -135,7 +135,7 @@ def faster_peers(record) -> list[tuple[tuple, str, float]]:
             if peer in (OURS, AGAIN) or OURS not in of:
                 continue
             pair = of[OURS]["device_seconds"], row["device_seconds"]
-            if ratio(*pair) > 1 and not tie(ratio_interval(*pair), least):
+            if ratio(*pair) > 1 and not unresolved(ratio_interval(*pair), least):
                 found.append((cell, peer, ratio(*pair)))
     return found
 
