@@ -60,7 +60,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     command = verb("measure", measure)
     command.add_argument("names", nargs="*", help="experiments; all when none is named")
-    command.add_argument("--size", help="tiny, small or full")
+    command.add_argument("--size", help="tiny, small, medium or full")
     command.add_argument(
         "--missing", action="store_true", help="leave out what has its record"
     )
@@ -94,13 +94,12 @@ def site(options) -> int:
 
 
 def measure(options) -> int:
-    from scripts.measure import provenance, runner
+    from scripts.measure import runner
 
-    size = options.size or ("full" if provenance.gpu() else "small")
     journal = options.journal or runner.CACHE
     outcome = runner.measure(
         options.names,
-        size,
+        options.size,
         missing=options.missing,
         deadline=options.deadline,
         cache=journal,

@@ -208,6 +208,12 @@ class _Run:
             == (self.size, None, now["digest"])
         ) and made["versions"] == now["versions"]
 
+    def larger(self, root: Path) -> str | None:
+        """The size of this machine's record, if it is above this run's."""
+        path = record_path(self.name, self.machine, root)
+        there = load(path).size if path.is_file() else self.size
+        return there if SIZES.index(there) > SIZES.index(self.size) else None
+
     @property
     def done(self) -> int:
         return len(self.steps) - len(self.todo())
@@ -284,13 +290,32 @@ def _place(path: Path) -> Path:
     return path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
 
 
-def _missing(names: list[str], size: str, cache: Path) -> None:
-    journal = "" if cache == CACHE else f" --journal {cache}"
-    command = f"{COMMAND} {' '.join(names)} --size {size}{journal}"
+def _missing(names: list[str], size: str | None, cache: Path) -> None:
+    options = f" --size {size}" if size else ""
+    options += "" if cache == CACHE else f" --journal {cache}"
+    command = f"{COMMAND} {' '.join(names)}{options}"
     _say(f"not finished: {', '.join(names)}; go on with: {command}")
 
 
-def _skipped(modules: dict[str, ModuleType], size: str) -> list[str]:
+def default_size(module: ModuleType) -> str:
+    """Full on a GPU; on a CPU what the experiment says in CPU_SIZE, else small."""
+    return "full" if provenance.gpu() else getattr(module, "CPU_SIZE", "small")
+
+
+def _sized(modules: dict[str, ModuleType], size: str | None, named: bool) -> list[str]:
+    """Experiments that have the size; a named one that has not is an error."""
+    known = {name: getattr(module, "SIZES", SIZES) for name, module in modules.items()}
+    without = [name for name in modules if size and size not in known[name]]
+    for name in without:
+        has = f"experiment {name!r} has no size {size!r}; it has: "
+        has += ", ".join(known[name])
+        if named:
+            raise RecordError(has)
+        _say(f"left out: {has}")
+    return [name for name in modules if name not in without]
+
+
+def _skipped(modules: dict[str, ModuleType], size: str | None) -> list[str]:
     """What needs a GPU where there is none."""
     if provenance.gpu() is not None:
         return []
@@ -298,14 +323,14 @@ def _skipped(modules: dict[str, ModuleType], size: str) -> list[str]:
     skipped = list(modules) if size == "full" else gpu
     if skipped:
         cpu = [name for name in skipped if name not in gpu]
-        how = f"; on this CPU: {COMMAND} {' '.join(cpu)} --size small" if cpu else ""
+        how = f"; on this CPU: {COMMAND} {' '.join(cpu)}" if cpu else ""
         _say(f"no GPU here, skipped: {', '.join(skipped)}{how}")
     return skipped
 
 
 def measure(
     names: Sequence[str] = (),
-    size: str = "small",
+    size: str | None = "small",
     *,
     missing: bool = False,
     deadline: float | None = None,
@@ -316,23 +341,31 @@ def measure(
 ) -> Outcome:
     """Run experiments (all without names) and write their records.
 
+    Without a size each has its `default_size`, and a record of a larger size stays.
     ``missing`` leaves out those whose record is up to date. ``deadline`` is in
     seconds from now. Each experiment may take what is left of it over how many
     are left, and begins no step that would end later, by the pace of the steps
     done. A size `tiny` run is never recorded. Bad names
     or sizes raise RecordError before anything runs.
     """
-    if size not in SIZES:
+    if size is not None and size not in SIZES:
         raise RecordError(f"unknown size {size!r}; known: {', '.join(SIZES)}")
-    names = list(dict.fromkeys(names)) or experiments(folder)
-    modules = {name: load_experiment(name, folder) for name in names}
+    all_names = list(dict.fromkeys(names)) or experiments(folder)
+    modules = {name: load_experiment(name, folder) for name in all_names}
+    modules = {name: modules[name] for name in _sized(modules, size, bool(names))}
     outcome = Outcome(skipped=_skipped(modules, size))
-    names = [name for name in names if name not in outcome.skipped]
+    names = [name for name in modules if name not in outcome.skipped]
     end = inf if deadline is None else clock() + deadline
     for place, name in enumerate(names):
         now = clock()
         share = (end - now) / (len(names) - place)
-        run = _Run(name, modules[name], size, cache, folder, now + share, clock)
+        own = size or default_size(modules[name])
+        run = _Run(name, modules[name], own, cache, folder, now + share, clock)
+        if (larger := run.larger(root)) and not size:
+            _say(
+                f"{name}: keeps its record of size {larger!r}; --size {own} replaces it"
+            )
+            continue
         if missing and run.recorded(root):
             _say(f"{name}: has its record")
             continue
@@ -363,8 +396,10 @@ def _finish(run: _Run, root: Path, outcome: Outcome) -> None:
     if run.size == "tiny":
         _say(f"{run.name}: ran; size 'tiny' is never recorded")
     else:
+        larger = run.larger(root)
         path = save(record, root)
         outcome.written.append(path)
-        _say(f"{run.name}: wrote {record.machine}/{path.name}")
+        instead = f" in place of one of size {larger!r}" if larger else ""
+        _say(f"{run.name}: wrote {record.machine}/{path.name}{instead}")
     run.journal.drop()
     record_path(run.name, record.machine, run.cache).unlink(missing_ok=True)

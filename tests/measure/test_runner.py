@@ -324,7 +324,50 @@ def test_full_without_a_gpu_says_what_was_skipped(places, capsys):
     said = capsys.readouterr().err
     assert said.count("\n") == 1
     assert "no GPU here, skipped: squares" in said
-    assert "measure squares --size small" in said
+    assert "on this CPU: python scripts/build.py measure squares\n" in said
+
+
+def _declare(places, line):
+    """A line more in the experiment, which is imported anew."""
+    import sys
+
+    with (places["folder"] / "squares.py").open("a", encoding="utf-8") as file:
+        file.write(f"{line}\n")
+    sys.modules.pop("scripts.experiments.squares", None)
+
+
+def test_the_usual_size_is_full_on_a_gpu_else_what_the_experiment_says(
+    places, monkeypatch
+):
+    assert runner.measure([], None, **places).records[0].size == "small"
+    _declare(places, 'CPU_SIZE = "medium"')
+    assert runner.measure([], None, **places).records[0].size == "medium"
+    monkeypatch.setattr(provenance, "gpu", lambda: {"kind": "gpu", "name": "A GPU"})
+    assert runner.measure([], None, **places).records[0].size == "full"
+    assert runner.measure([], "medium", **places).records[0].size == "medium"
+
+
+def test_a_larger_record_stays_unless_a_size_is_asked_for(places, capsys):
+    runner.measure([], "medium", **places)
+    capsys.readouterr()
+    for names in ([], ["squares"]):
+        assert runner.measure(names, None, **places).records == []
+        said = capsys.readouterr().err
+        assert said.count("\n") == 1
+        assert "squares: keeps its record of size 'medium'; --size small repl" in said
+    (path,) = runner.measure([], "small", **places).written
+    assert "wrote test-cpu/squares.json in place of one of" in capsys.readouterr().err
+    assert records.load(path).size == "small"
+    assert runner.measure([], None, **places).written == [path]
+
+
+def test_a_size_that_an_experiment_has_not(places, capsys):
+    _declare(places, 'SIZES = {"tiny": 1, "medium": 2}')
+    assert runner.measure([], "small", **places) == runner.Outcome()
+    said = capsys.readouterr().err
+    assert said.startswith("left out: experiment 'squares' has no size 'small'")
+    with pytest.raises(RecordError, match="no size 'small'; it has: tiny, medium"):
+        runner.measure(["squares"], "small", **places)
 
 
 def test_an_experiment_for_gpus_only_is_skipped_on_a_cpu(places, capsys):
