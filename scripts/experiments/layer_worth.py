@@ -1,0 +1,494 @@
+"""What a layer is worth after training, and at which learning rate it is so little.
+
+The question of residual_growth one size up, with controls: decoders of twelve layers
+with Pre-Norm, sandwich norm, LayerNorm Scaling and GPT-2's initialization, each at
+every rate of one grid. After training, on held-out text: the stream's RMS behind each
+layer, its update, the cosine between input and output, and the loss without one
+layer, without the upper half and without the lower half.
+
+Three controls: a model without layers (embedding, norm and head), the same model with
+its blocks frozen as they were drawn (what the upper half of layers that never learned
+costs to remove), and Pre-Norm with half as many layers (what the other half is worth
+when it was never there). A layer counts for something where removing it costs more
+than removing one that never learned.
+
+Models, corpus and what is looked at are those of residual_growth; runs are trained
+one by one, each a step of its own, so that an interrupted measurement goes on. Arms
+stand in the order of what they answer: a run that was cut off has the first of them
+with all seeds and rates.
+
+A row holds one quantity of one run; `values` has one number for each layer, or one
+number (losses). `ov` is the Frobenius norm of the attention's output and value
+matrices multiplied, head by head, with the entry gain: Heimersheim and Turner report
+that it grows exponentially over the layers of GPT-2 XL. null stands for no number.
+"""
+
+from functools import partial
+
+from scripts.measure.design import Design, Run
+from scripts.measure.records import Step
+from scripts.measure.spread import integer, number, paired, span
+
+METHOD = (
+    "byte-level decoders without position embedding, RMSNorm, GELU; matrices drawn "
+    "with variance 1 / fan-in, embeddings with variance 1; AdamW, betas 0.9 and 0.95, "
+    "weight decay 0.1 on matrices and embeddings, gradients clipped at norm 1, warm-up "
+    "over a tenth of the steps, then linear decay to zero; random pieces of the "
+    "standard library's sources, the last tenth of each module held out; all "
+    "quantities on the same held-out bytes; the same initial matrices, text and seeds "
+    "for all arms and rates; each run alone, in a plain loop"
+)
+PARALLEL = True
+CPU_SIZE = "medium"
+SEEDS = (0, 1, 2)
+ARMS = ("pre", "sandwich", "small_writers", "scaling", "half_depth")
+FROZEN = {"pre": "frozen_pre", "sandwich": "frozen_sandwich"}
+CONTROLS = ("no_layers", *FROZEN.values())
+RATES = (1e-3, 3e-3, 1e-2, 3e-2)
+CONTROL_RATES = (3e-3, 1e-2, 3e-2, 1e-1)  # embedding and head alone bear more
+SIZES = {
+    "tiny": dict(d=8, layers=4, heads=2, context=8, batch=2, steps=4, held_out=4),
+    "medium": dict(
+        d=64, layers=12, heads=4, context=64, batch=32, steps=750, held_out=256
+    ),
+    "full": dict(
+        d=256, layers=24, heads=4, context=256, batch=32, steps=4000, held_out=256
+    ),
+}
+
+
+def depth(arm: str, size: dict) -> int:
+    """Layers of an arm."""
+    return {"no_layers": 0, "half_depth": size["layers"] // 2}.get(arm, size["layers"])
+
+
+def fresh(arm: str, size: dict, seed: int):
+    """The model of an arm as drawn, with what its control freezes frozen."""
+    from scripts.experiments import residual_growth as small
+    from scripts.measure.single import freeze
+
+    of = {twin: own for own, twin in FROZEN.items()}
+    of |= {"no_layers": "pre", "half_depth": "pre"}
+    model = small.fresh(of.get(arm, arm), depth(arm, size), size, seed)
+    if arm in FROZEN.values():
+        freeze(model.blocks)
+    return model
+
+
+def ov_norms(model) -> list[float]:
+    """Of each layer, the norm of W_O W_V G over all heads, G the entry gain."""
+    import torch
+
+    from snippets.curse_of_depth.depth_scaling import ScaledNorm
+
+    found = []
+    for block in model.blocks[::2]:
+        norm, factor = block.norm, 1.0
+        if isinstance(norm, ScaledNorm):
+            norm, factor = norm.norm, norm.factor
+        attention = block.sublayer
+        values = attention.reader.weight.chunk(3)[2] * norm.gain * factor
+        heads = zip(
+            attention.writer.weight.chunk(attention.heads, dim=1),
+            values.chunk(attention.heads),
+            strict=True,
+        )
+        squares = sum((writer @ value).square().sum() for writer, value in heads)
+        found.append(torch.as_tensor(squares).sqrt().item())
+    return found
+
+
+def examine(model, arm: str, size: dict) -> dict[str, list[float]]:
+    """Every quantity of one model on the held-out text."""
+    from scripts.experiments import residual_growth as small
+
+    text = small.held_out(size).to(small.device())
+    if arm == "no_layers":
+        return {"loss": [small.loss_without(model, text)]}
+    found = small.examine(model, depth(arm, size), text)
+    if "sandwich" not in arm:  # its exit norm takes the size of W_O away
+        found["ov"] = ov_norms(model)
+    return found
+
+
+def row(arm, rate, seed, quantity, values) -> dict:
+    from math import isfinite
+
+    values = [value if isfinite(value) else None for value in values]
+    return {
+        "arm": arm,
+        "rate": rate,
+        "seed": seed,
+        "quantity": quantity,
+        "values": values,
+    }
+
+
+def train(arm: str, rate: float, seed: int, size: dict):
+    """One trained model."""
+    import torch
+
+    from scripts.experiments.residual_growth import device
+    from scripts.measure import single
+    from scripts.measure.corpus import corpus, loss_of, sample
+
+    model, training = fresh(arm, size, seed).to(device()), corpus()[0]
+    generator = torch.Generator().manual_seed(seed)
+
+    def draw():
+        return sample(training, size["batch"], size["context"], generator).to(device())
+
+    single.train(model, loss_of, draw, size["steps"], rate, weight_decay=0.1)
+    return model
+
+
+def trained(arm: str, rate: float, seed: int, size: dict) -> list[dict]:
+    """The rows of one run."""
+    found = examine(train(arm, rate, seed, size), arm, size)
+    return [row(arm, rate, seed, name, values) for name, values in found.items()]
+
+
+def untrained(size: dict) -> list[dict]:
+    """Every arm as drawn; rate null."""
+    from scripts.experiments.residual_growth import device
+
+    return [
+        row(arm, None, seed, name, values)
+        for arm in ARMS
+        for seed in SEEDS
+        for name, values in examine(
+            fresh(arm, size, seed).to(device()), arm, size
+        ).items()
+    ]
+
+
+def frequencies(size: dict) -> list[dict]:
+    """The loss of a model that knows how often each byte occurs, no more."""
+    from scripts.experiments import residual_growth as small
+
+    (found,) = small.frequencies(size)
+    return [row(None, None, None, "frequency_loss", found["values"])]
+
+
+def rates_of(arm: str) -> tuple[float, ...]:
+    return CONTROL_RATES if arm in CONTROLS else RATES
+
+
+def measure(size: str) -> list[Step]:
+    """One step trains one seed of one arm at one rate."""
+    setting = SIZES[size]
+    costs = {"no_layers": 0.04, "half_depth": 0.52} | dict.fromkeys(
+        FROZEN.values(), 0.7
+    )
+    order = ("pre", "no_layers", "sandwich", *FROZEN.values(), *ARMS[2:])
+    return [
+        Step({"loss": "byte frequencies"}, partial(frequencies, setting), cost=0.01),
+        Step({"stage": "as drawn"}, partial(untrained, setting), cost=0.2),
+        *(
+            Step(
+                {"arm": arm, "rate": rate, "seed": seed},
+                partial(trained, arm, rate, seed, setting),
+                cost=costs.get(arm, 1.0),
+            )
+            for arm in order
+            for seed in SEEDS
+            for rate in rates_of(arm)
+        ),
+    ]
+
+
+# What the page says -------------------------------------------------------
+
+
+def _values(record, quantity: str, arm: str, rate) -> list[list[float]]:
+    """The values of each seed, in the order of the seeds; no number is infinity."""
+    from math import inf
+
+    return [
+        [inf if value is None else value for value in row["values"]]
+        for row in record.select(quantity=quantity, arm=arm, rate=rate)
+    ]
+
+
+def _rates(record, arm: str) -> list[float]:
+    """The rates at which all seeds of an arm are there: a record may be partial."""
+    return [r for r in rates_of(arm) if len(_losses(record, arm, r)) == len(SEEDS)]
+
+
+def _losses(record, arm: str, rate) -> list[float]:
+    return [values[0] for values in _values(record, "loss", arm, rate)]
+
+
+def _arms(record) -> list[str]:
+    """Arms and controls that are there at every rate of theirs."""
+    return [
+        arm
+        for arm in (*ARMS, *CONTROLS)
+        if len(_rates(record, arm)) == len(rates_of(arm))
+    ]
+
+
+def _best(record, arm: str) -> float:
+    """The rate with the least median loss."""
+    from statistics import median
+
+    return min(_rates(record, arm), key=lambda rate: median(_losses(record, arm, rate)))
+
+
+def _costs(record, arm: str, rate: float) -> dict[str, list[float]]:
+    """One number a seed: what removing layers costs, and how the stream grows."""
+    from math import isfinite
+    from statistics import mean
+
+    from scripts.experiments.residual_growth import exponent
+
+    found: dict[str, list[float]] = {}
+    losses = _losses(record, arm, rate)
+    for side in ("upper", "lower"):
+        without = _values(record, f"without_{side}_half", arm, rate)
+        found[side] = [v - loss for (v,), loss in zip(without, losses, strict=True)]
+    each = _values(record, "without_layer", arm, rate)
+    half = len(each[0]) // 2
+    rows = [[v - loss for v in run] for run, loss in zip(each, losses, strict=True)]
+    found["one"] = [mean(run[len(run) - half :]) for run in rows]
+    found["share"] = [
+        100 * sum(run[len(run) - half :]) / sum(run) if isfinite(sum(run)) else sum(run)
+        for run in rows
+    ]
+    cosines = _values(record, "cosine", arm, rate)
+    found["cosine"] = [mean(run[len(run) - half :]) for run in cosines]
+    found["exponent"] = [
+        exponent(run)
+        for run in _values(record, "rms", arm, rate)
+        if all(map(isfinite, run))
+    ]
+    return found
+
+
+DIGITS = dict(upper=2, lower=2, one=3, share=0, cosine=3, exponent=2)
+
+
+def facts(record) -> dict[str, str]:
+    from math import isfinite
+    from statistics import median
+
+    size = SIZES[record.size]
+    (known,) = record.select(quantity="frequency_loss")
+    found = {name: str(size[name]) for name in ("d", "layers", "steps", "context")}
+    found |= {
+        "half": str(size["layers"] // 2),
+        "seeds": str(len(SEEDS)),
+        "rates": ", ".join(f"{rate:g}" for rate in RATES),
+        "control_rates": ", ".join(f"{rate:g}" for rate in CONTROL_RATES),
+        "tokens": integer(size["batch"] * size["context"] * size["steps"]),
+        "held_out": integer(size["held_out"] * size["context"]),
+        "frequency_loss": number(known["values"][0]),
+    }
+    there = _arms(record)
+    best = {arm: _best(record, arm) for arm in there}
+    for arm in there:
+        found[f"{arm}_rate"] = f"{best[arm]:g}"
+        rates = dict(zip("abcd", rates_of(arm), strict=True)) | {"best": best[arm]}
+        for name, rate in rates.items():
+            losses = _losses(record, arm, rate)
+            found[f"{arm}_loss_{name}"] = number(median(losses), 3)
+            found[f"{arm}_loss_{name}_range"] = span(losses, 3)
+            for what, values in (
+                _costs(record, arm, rate).items() if arm != "no_layers" else ()
+            ):
+                unit = " %" if what == "share" else ""
+                shown = values or [float("nan")]
+                found[f"{arm}_{what}_{name}"] = (
+                    number(median(shown), DIGITS[what]) + unit
+                )
+                found[f"{arm}_{what}_{name}_range"] = span(shown, DIGITS[what]) + unit
+            other = best["pre"] if name == "best" and "pre" in best else rate
+            base = _losses(record, "pre", other)
+            if arm in ARMS[1:] and base and all(map(isfinite, losses + base)):
+                gap = paired(losses, base)
+                found[f"{arm}_gap_{name}"] = gap.text()
+                found[f"{arm}_gap_{name}_bound"] = gap.bound()
+    return found
+
+
+def _runs(record) -> list[Run]:
+    size = SIZES[record.size]
+    return [
+        Run(
+            row["arm"],
+            row["seed"],
+            cell=None if row["arm"] == "no_layers" else (),
+            rate=row["rate"],
+            width=size["d"],
+            steps=size["steps"],
+            loss=row["values"][0],
+        )
+        for row in record.select(quantity="loss")
+        if row["rate"] is not None
+    ]
+
+
+DESIGN = Design(
+    says=("after_training", "differences"),
+    arms=ARMS,
+    without_layers="no_layers",
+    frozen=FROZEN,
+    runs=_runs,
+    words={
+        "zh": {
+            "question": (
+                "训练之后，后一半的层值多少损失？这取决于学习率，还是取决于归一化"
+                "放在哪里？"
+            ),
+            "refuted_by": (
+                "“后面的层闲着，是因为学习率高”会被这样的结果推翻：网格里每个学习率下，"
+                "去掉 Pre-Norm 后一半的层，代价都一样小，或都不超过冻结的那一份。"
+                "“夹心归一化让它们多做事”会被推翻，如果在某个学习率下它的代价并不更大。"
+            ),
+            "stopping": (
+                "每次训练 {steps} 步；种子和学习率事先定好，不看结果加减。损失不是"
+                "有限数时提前结束。"
+            ),
+            "arms": {
+                "half_depth": "Pre-Norm，只有 {half} 层",
+                "frozen_pre": "Pre-Norm，各块冻结在初始值",
+                "frozen_sandwich": "夹心归一化，各块冻结在初始值",
+            },
+        },
+        "en": {
+            "question": (
+                "After training, how much loss is the upper half of the layers worth, "
+                "and does that depend on the rate or on where the norms stand?"
+            ),
+            "refuted_by": (
+                "'A high rate leaves the upper layers idle' falls if removing the "
+                "upper half of Pre-Norm costs as little at every rate of the grid, or no "
+                "more than in the frozen twin. 'A sandwich gives them more to do' falls "
+                "at every rate at which its cost is no greater."
+            ),
+            "stopping": (
+                "Each run takes {steps} steps; seeds and rates were fixed before and "
+                "none was added or left out. A loss that is not finite ends a run."
+            ),
+            "arms": {
+                "half_depth": "Pre-Norm with {half} layers",
+                "frozen_pre": "Pre-Norm, blocks frozen as drawn",
+                "frozen_sandwich": "sandwich norm, blocks frozen as drawn",
+            },
+        },
+    },
+)
+
+WORDS = {
+    "zh": {
+        "title": "训练之后，后一半的层值多少",
+        "pre": "Pre-Norm",
+        "sandwich": "夹心归一化",
+        "small_writers": "GPT-2 的初始化",
+        "scaling": "LayerNorm Scaling",
+        "half_depth": "Pre-Norm，{half} 层",
+        "no_layers": "没有层",
+        "frozen_pre": "Pre-Norm，冻结",
+        "frozen_sandwich": "夹心，冻结",
+        "worth": "去掉后一半的层，损失增加多少",
+        "losses": "训练后的损失",
+        "rate": "学习率（对数刻度）",
+        "increase": "nat/字节（对数刻度）",
+        "loss": "nat/字节",
+        "band": "线：{seeds} 个种子的中位数；色带：从最小到最大。虚线：对照。",
+        "caption": (
+            "在标准库源码上训练的字节级解码器（d = {d}，{layers} 层，每次训练 {tokens} "
+            "字节）：各学习率下，去掉后一半的层损失增加多少，以及训练后的损失。"
+        ),
+        "alt": (
+            "两幅折线图，横轴都是学习率。上图是去掉后一半的层之后损失的增加，下图是"
+            "训练后的损失，都有 {seeds} 个种子；网格是 {rates}，对照的网格是 "
+            "{control_rates}。"
+        ),
+    },
+    "en": {
+        "title": "What the upper half is worth after training",
+        "pre": "Pre-Norm",
+        "sandwich": "Sandwich norm",
+        "small_writers": "GPT-2's initialization",
+        "scaling": "LayerNorm Scaling",
+        "half_depth": "Pre-Norm, {half} layers",
+        "no_layers": "no layers",
+        "frozen_pre": "Pre-Norm, frozen",
+        "frozen_sandwich": "sandwich, frozen",
+        "worth": "Loss increase without the upper half",
+        "losses": "Loss after training",
+        "rate": "learning rate (logarithmic)",
+        "increase": "nats per byte (logarithmic)",
+        "loss": "nats per byte",
+        "band": (
+            "Line: median of {seeds} seeds. Band: least to greatest. Dashed: controls."
+        ),
+        "caption": (
+            "Byte-level decoders trained on the standard library's sources (d = {d}, "
+            "{layers} layers, {tokens} bytes a run): the loss increase without the "
+            "upper half of the layers, and the loss after training, by learning rate."
+        ),
+        "alt": (
+            "Two line charts over the learning rate. Top, the increase of the loss "
+            "without the upper half of the layers; bottom, the loss after training; {seeds} seeds "
+            "each, on the grid {rates}, for the controls {control_rates}."
+        ),
+    },
+}
+
+
+def plot(record, words):
+    from math import isfinite
+    from statistics import median
+
+    from matplotlib.ticker import NullLocator
+
+    from scripts.measure import look
+
+    figure, (worth, losses) = look.new_figure(words, record, rows=2, height=8.2)
+    arms = _arms(record)
+    for series, arm in enumerate((*ARMS, *CONTROLS)):
+        if arm not in arms:
+            continue
+        drawn = {**look.style(series % len(look.SERIES)), "markersize": 4.5}
+        if arm in CONTROLS:
+            drawn |= {"linestyle": "--", "linewidth": 0.9}
+        panels = {losses: lambda rate, arm=arm: _losses(record, arm, rate)}
+        if arm != "no_layers":
+            panels[worth] = lambda rate, arm=arm: _costs(record, arm, rate)["upper"]
+        for axis, of in panels.items():
+            samples = {rate: of(rate) for rate in _rates(record, arm)}
+            samples = {
+                rate: [max(value, 1e-3) for value in values]
+                for rate, values in samples.items()
+                if all(map(isfinite, values))
+            }
+            rates = list(samples)
+            axis.plot(
+                rates,
+                [median(values) for values in samples.values()],
+                label=words[arm] if axis is losses else None,
+                **drawn,
+            )
+            axis.fill_between(
+                rates,
+                [min(values) for values in samples.values()],
+                [max(values) for values in samples.values()],
+                color=drawn["color"],
+                alpha=0.13,
+                linewidth=0,
+            )
+    every = sorted({*RATES, *CONTROL_RATES})
+    worth.set_yscale("log")
+    look.plain_log(worth.yaxis)
+    for axis, title, left in ((worth, "worth", "increase"), (losses, "losses", "loss")):
+        axis.set_xscale("log")
+        axis.set_xticks(every, [f"{rate:g}" for rate in every])
+        axis.xaxis.set_minor_locator(NullLocator())
+        axis.set_title(words[title])
+        axis.set_xlabel(words["rate"])
+        axis.set_ylabel(words[left])
+    look.legend(figure, *losses.get_legend_handles_labels())
+    look.footer(figure, record, words, words["band"])
+    return figure
