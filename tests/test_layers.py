@@ -24,6 +24,14 @@ ONLY |= {  # of folders that hold each other the longest counts
     path: ONLY["scripts/experiments/"] | ATLAS
     for path in ("scripts/experiments/model_atlas.py", "scripts/experiments/atlas/")
 }
+SMALLER = {  # an experiment one size up: the module whose models it trains again
+    "layer_worth": "residual_growth",
+}
+ONLY |= {
+    f"scripts/experiments/{name}.py": ONLY["scripts/experiments/"]
+    | {f"scripts.experiments.{smaller}"}
+    for name, smaller in SMALLER.items()
+}
 NEVER = {
     "scripts/": {"tests"},
     "scripts/site/": {"scripts.experiments"},

@@ -362,9 +362,9 @@ DESIGN = Design(
             ),
             "refuted_by": (
                 "'A high rate leaves the upper layers idle' falls if removing the "
-                "upper half of Pre-Norm costs as little at every rate of the grid, or no "
-                "more than in the frozen twin. 'A sandwich gives them more to do' falls "
-                "at every rate at which its cost is no greater."
+                "upper half of Pre-Norm costs as little at every rate of the grid, "
+                "or no more than in the frozen twin. 'A sandwich gives them more to "
+                "do' falls at every rate at which its cost is no greater."
             ),
             "stopping": (
                 "Each run takes {steps} steps; seeds and rates were fixed before and "
@@ -431,8 +431,8 @@ WORDS = {
         ),
         "alt": (
             "Two line charts over the learning rate. Top, the increase of the loss "
-            "without the upper half of the layers; bottom, the loss after training; {seeds} seeds "
-            "each, on the grid {rates}, for the controls {control_rates}."
+            "without the upper half of the layers; bottom, the loss after training; "
+            "{seeds} seeds each, on the grid {rates}, for the controls {control_rates}."
         ),
     },
 }

@@ -359,6 +359,11 @@ def _slope(sizes: list[float]) -> float:
     return linear_regression(layers, list(map(log, sizes))).slope
 
 
+def exponent(rms: list[float]) -> float:
+    """The p of the law: mean square behind layer l = c * l ** p."""
+    return 2 * _slope(rms)
+
+
 def _alignment(rms: list[float], update: list[float]) -> list[float]:
     """Of each layer but the first: the cosine of its update and its input.
 
