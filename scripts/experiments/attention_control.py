@@ -1,0 +1,487 @@
+"""Which control of the attention logits holds at which learning rate?
+
+The question of qk_norm_stability one size up, with the controls that it lacks: a
+Pre-Norm decoder on bytes with plain attention, QK-Norm, soft-capped logits and
+QK-Clip, at learning rates from below the best to where nothing is learned. A rate
+counts as learned at if every run there ends below every run of two controls at their
+own best rates: a model without layers (embedding, norm and head) and the same model
+with its blocks frozen as they were drawn. A third control freezes only the queries'
+and keys' matrices: what breaks it is not growth of those two.
+
+Models, corpus and what is looked at are those of qk_norm_stability; runs are trained
+one by one, each a step of its own, so that an interrupted measurement goes on.
+`frozen` is the control of the cap and of the clip as well: no logit of a model as
+drawn comes near either (`largest_logit` at the first look).
+
+A row holds one quantity of one run: `values` are one for each look, null where the
+run had ended without a finite loss. `clipped` is one number, the share of (step,
+layer, head) in which QK-Clip acted.
+"""
+
+from functools import partial
+
+from scripts.measure.design import Design, Run
+from scripts.measure.records import Step
+from scripts.measure.spread import integer, number, paired, span
+
+METHOD = (
+    "AdamW, betas 0.9 and 0.95, no weight decay, gradients clipped at norm 1, warm-up "
+    "over a tenth of the steps, then linear decay to zero; random pieces of the "
+    "standard library's sources, the last tenth of each module held out; matrices "
+    "drawn with variance 1 / fan-in, embeddings with variance 1; RMSNorm everywhere; "
+    "the same initial matrices, text and seeds for all arms and rates; float32; each "
+    "run alone, in a plain loop"
+)
+PARALLEL = True
+CPU_SIZE = "medium"
+SEEDS = (0, 1, 2)
+ARMS = ("plain", "qk_norm", "soft_cap", "qk_clip")
+FROZEN = {  # the same model with its blocks as drawn
+    "plain": "frozen",
+    "qk_norm": "frozen_qk_norm",
+    "soft_cap": "frozen",
+    "qk_clip": "frozen",
+}
+CONTROLS = ("no_layers", "frozen", "frozen_qk_norm", "frozen_scores")
+CAP, TAU = 50.0, 100.0  # Gemma 2, Kimi K2
+RATES = (1e-3, 3e-3, 1e-2, 3e-2, 1e-1, 3e-1, 1.0)
+SIZES = {
+    "tiny": dict(d=8, layers=2, heads=2, time=8, batch=2, steps=4, texts=4),
+    "medium": dict(d=64, layers=4, heads=4, time=64, batch=32, steps=750, texts=256),
+    "full": dict(d=256, layers=12, heads=4, time=256, batch=32, steps=3000, texts=256),
+}
+VOCABULARY = 256
+
+
+def fresh(arm: str, size: dict, seed: int):
+    """The model of an arm as drawn, with what its control freezes frozen."""
+    from scripts.experiments import qk_norm_stability as small
+    from scripts.measure.single import freeze
+
+    attention = {"soft_cap": "soft_cap", "qk_norm": "qk_norm"}
+    attention |= {"frozen_qk_norm": "qk_norm"}
+    layers = {"layers": 0} if arm == "no_layers" else {}
+    model = small.fresh(attention.get(arm, "plain"), size | layers, seed)
+    if arm in ("frozen", "frozen_qk_norm"):
+        freeze(model.blocks)
+    if arm == "frozen_scores":
+        for block in model.blocks[0::2]:
+            freeze(block.sublayer.query)
+            freeze(block.sublayer.key)
+    return model
+
+
+def texts(size: dict):
+    """(training bytes, held-out pieces); the pieces are the same for all."""
+    import torch
+
+    from scripts.measure.corpus import corpus, sample
+
+    training, held_out = corpus()
+    generator = torch.Generator().manual_seed(1000)
+    return training, sample(held_out, size["texts"], size["time"], generator)
+
+
+def looked(model, arm: str, size: dict, text) -> dict[str, float]:
+    """What is noted at a look; a model without layers has a loss alone."""
+    import torch
+
+    from scripts.experiments import qk_norm_stability as small
+    from scripts.measure.corpus import loss_of
+
+    with torch.no_grad():
+        if arm == "no_layers":
+            return {"loss": loss_of(model, text).item()}
+        names = ("loss", "largest_logit", "entropy", "least_entropy")
+        parts = text.split(64)  # all logits of a part at a time
+        found = [small.watched(model, part, arm == "soft_cap") for part in parts]
+        table = dict(zip(names, torch.tensor(found).double().T, strict=True))
+        noted = {name: table[name].mean().item() for name in ("loss", "entropy")}
+        noted["largest_logit"] = table["largest_logit"].amax().item()
+        noted["least_entropy"] = table["least_entropy"].mean().item()
+        if arm == "qk_norm":
+            noted["bound"] = small.gain_bound(model.state_dict(), size).item()
+    return noted
+
+
+def row(arm, rate, seed, quantity, values) -> dict:
+    from math import isfinite
+
+    values = [value if isfinite(value) else None for value in values]
+    return {
+        "arm": arm,
+        "rate": rate,
+        "seed": seed,
+        "quantity": quantity,
+        "values": values,
+    }
+
+
+def train(arm: str, rate: float, seed: int, size: dict, tau: float = TAU) -> tuple:
+    """One run: (model, quantity -> one number a look, heads clipped)."""
+    import torch
+    from torch.nn import functional as F
+
+    from scripts.measure.corpus import sample
+    from scripts.measure.single import moments, train
+    from snippets.qk_norm.attention import largest_logit
+    from snippets.qk_norm.clip import qk_clip
+
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    model = fresh(arm, size, seed).to(device)
+    training, held_out = texts(size)
+    held_out = held_out.to(device)
+    generator = torch.Generator().manual_seed(seed)
+    seen: dict[str, list] = {}
+    largest, clipped = [], [0]
+
+    def draw():
+        pieces = sample(training, size["batch"], size["time"], generator)
+        return pieces.to(device)
+
+    def loss(model, text):
+        y = model(text[:, :-1], watch=arm == "qk_clip")
+        if arm == "qk_clip":  # the largest logits of this very forward pass
+            y, logits = y
+            largest[:] = [largest_logit(layer.detach()) for layer in logits]
+        return F.cross_entropy(y.flatten(0, 1), text[:, 1:].flatten())
+
+    def clip():
+        if arm == "qk_clip":
+            for block, heads in zip(model.blocks[0::2], largest, strict=True):
+                qk_clip(block.sublayer, heads, tau)
+                clipped[0] += int((heads > tau).sum())
+
+    def note(step):
+        for name, value in looked(model, arm, size, held_out).items():
+            seen.setdefault(name, []).append(value)
+
+    looks = moments(size["steps"])
+    train(model, loss, draw, size["steps"], rate, looks=looks, seen=note, after=clip)
+    for values in seen.values():
+        values += [float("nan")] * (len(looks) - len(values))
+    return model, seen, clipped[0]
+
+
+def trained(arm: str, rate: float, seed: int, size: dict) -> list[dict]:
+    """The rows of one run."""
+    _, seen, clipped = train(arm, rate, seed, size)
+    rows = [row(arm, rate, seed, name, values) for name, values in seen.items()]
+    if arm == "qk_clip":
+        acted = clipped / (size["steps"] * size["layers"] * size["heads"])
+        rows.append(row(arm, rate, seed, "clipped", [acted]))
+    return rows
+
+
+def frequencies(size: dict) -> list[dict]:
+    """The held-out loss of predicting each byte by its frequency in training."""
+    training, held_out = texts(size)
+    counts = training.bincount(minlength=VOCABULARY).double() + 1
+    chances = (counts / counts.sum()).log()
+    loss = -chances[held_out[:, 1:]].mean().item()
+    return [row(None, None, None, "frequency_loss", [loss])]
+
+
+def measure(size: str) -> list[Step]:
+    """One step trains one seed of one arm at one rate."""
+    setting = SIZES[size]
+    costs = {"qk_clip": 1.3, "no_layers": 0.1, "frozen": 0.8, "frozen_qk_norm": 0.8}
+    return [
+        Step(
+            {"arm": arm, "rate": rate, "seed": seed},
+            partial(trained, arm, rate, seed, setting),
+            cost=costs.get(arm, 1.0),
+        )
+        for seed in SEEDS
+        for rate in RATES
+        for arm in (*ARMS, *CONTROLS)
+    ] + [Step({"loss": "byte frequencies"}, partial(frequencies, setting), cost=0.01)]
+
+
+# What the page says -------------------------------------------------------
+
+
+def _values(record, quantity: str, arm: str, rate: float) -> list[list[float]]:
+    """The values of each seed, in the order of the seeds; no number is infinity."""
+    from math import inf
+
+    return [
+        [inf if value is None else value for value in row["values"]]
+        for row in record.select(quantity=quantity, arm=arm, rate=rate)
+    ]
+
+
+def _rates(record) -> list[float]:
+    return sorted({row["rate"] for row in record.rows} - {None})
+
+
+def _losses(record, arm: str, rate: float) -> list[float]:
+    return [values[-1] for values in _values(record, "loss", arm, rate)]
+
+
+def _best(record, arm: str) -> float:
+    """The rate with the least median loss."""
+    from statistics import median
+
+    return min(_rates(record), key=lambda rate: median(_losses(record, arm, rate)))
+
+
+def _learned(record, arm: str) -> list[float]:
+    """Rates at which every run ends below every run of both controls at their best."""
+    controls = ("no_layers", FROZEN.get(arm, "frozen"))
+    mark = min(min(_losses(record, each, _best(record, each))) for each in controls)
+    return [rate for rate in _rates(record) if max(_losses(record, arm, rate)) < mark]
+
+
+def _large(value: float) -> str:
+    """Two digits: 1.8, 85, 1800, 18,000."""
+    return integer(float(f"{value:.2g}")) if value >= 10 else number(value, 1)
+
+
+def _listed(rates: list[float]) -> str:
+    return ", ".join(f"{rate:g}" for rate in rates) or "\u2013"
+
+
+def facts(record) -> dict[str, str]:
+    from math import isfinite
+    from statistics import median
+
+    size, rates = SIZES[record.size], _rates(record)
+    names = ("d", "layers", "heads", "time", "batch", "steps")
+    found = {name: str(size[name]) for name in names}
+    ((frequency,),) = (
+        row["values"] for row in record.select(quantity="frequency_loss")
+    )
+    found |= {
+        "seeds": str(len(SEEDS)),
+        "tokens": integer(size["batch"] * size["time"] * size["steps"]),
+        "held_out": integer(size["texts"] * size["time"]),
+        "rates": _listed(rates),
+        "cap": f"{CAP:g}",
+        "tau": f"{TAU:g}",
+        "frequency_loss": number(frequency),
+    }
+    best = {arm: _best(record, arm) for arm in (*ARMS, *CONTROLS)}
+    ends = {arm: _losses(record, arm, best[arm]) for arm in best}
+    for arm, rate in best.items():
+        learned = _learned(record, arm)
+        found |= {
+            f"{arm}_best_rate": f"{rate:g}",
+            f"{arm}_best_loss": number(median(ends[arm]), 3),
+            f"{arm}_best_loss_range": span(ends[arm], 3),
+            f"{arm}_learned": _listed(learned),
+            f"{arm}_greatest_learned": _listed(learned[-1:]),
+            f"{arm}_not_finite": str(
+                sum(not isfinite(x) for r in rates for x in _losses(record, arm, r))
+            ),
+        }
+        for other in ("plain", "qk_norm"):
+            if other == arm or not all(map(isfinite, ends[arm] + ends[other])):
+                continue
+            gap = paired(ends[arm], ends[other])
+            found[f"{arm}_minus_{other}"] = gap.text()
+            found[f"{arm}_minus_{other}_bound"] = gap.bound()
+        if arm == "no_layers":
+            continue
+        for word, at in (("best", rate), ("highest", rates[-1])):
+            peaks = [max(v) for v in _values(record, "largest_logit", arm, at)]
+            found[f"{arm}_logit_{word}"] = _large(median(peaks))
+    starts = [
+        values[0]
+        for arm in ARMS
+        for values in _values(record, "largest_logit", arm, rates[0])
+    ]
+    found["logit_start"] = _large(max(starts))
+    (clips,) = zip(*_values(record, "clipped", "qk_clip", best["qk_clip"]), strict=True)
+    found["clipped_best"] = f"{100 * median(clips):.1f} %"
+    return found
+
+
+def _runs(record) -> list[Run]:
+    size = SIZES[record.size]
+    return [
+        Run(
+            row["arm"],
+            row["seed"],
+            cell=None if row["arm"] == "no_layers" else (),
+            rate=row["rate"],
+            width=size["d"],
+            steps=size["steps"],
+            loss=row["values"][-1],
+        )
+        for row in record.select(quantity="loss")
+    ]
+
+
+DESIGN = Design(
+    says=("trains", "after_training", "differences"),
+    arms=ARMS,
+    without_layers="no_layers",
+    frozen=FROZEN,
+    runs=_runs,
+    words={
+        "zh": {
+            "question": (
+                "不加控制、QK-Norm、软截断、QK-Clip 各在哪些学习率下学得到东西？"
+                "在各自最好的学习率下，损失有没有差别？"
+            ),
+            "refuted_by": (
+                "“控制住 logit，就能用更高的学习率”会被这样的结果推翻：四种在同样的"
+                "学习率下失败，或者只冻结 Wq、Wk 的模型也在那里失败。"
+            ),
+            "stopping": (
+                "每次训练 {steps} 步，种子和学习率事先定好，不看结果加减；损失不是"
+                "有限数时提前结束。"
+            ),
+            "arms": {
+                "frozen": "各块冻结在初始值；也用作软截断和 QK-Clip 的对照",
+                "frozen_qk_norm": "各块冻结在初始值，带 QK-Norm",
+            },
+        },
+        "en": {
+            "question": (
+                "At which learning rates does a decoder learn without control, with "
+                "QK-Norm, a soft cap or QK-Clip, and do losses differ at the best?"
+            ),
+            "refuted_by": (
+                "'Holding the logits makes higher rates usable' falls if all four "
+                "fail at the same rates, or a model with Wq and Wk frozen fails there."
+            ),
+            "stopping": (
+                "Each run takes {steps} steps; seeds and rates were fixed before and "
+                "none was added or left out. A loss that is not finite ends a run."
+            ),
+            "arms": {
+                "frozen": "blocks frozen as drawn; also for the cap and QK-Clip",
+                "frozen_qk_norm": "blocks frozen as drawn, with QK-Norm",
+            },
+        },
+    },
+)
+
+WORDS = {
+    "zh": {
+        "title": "注意力 logit 的四种控制，学习率逐步加大",
+        "plain": "不加控制",
+        "qk_norm": "QK-Norm",
+        "soft_cap": "软截断 {cap}",
+        "qk_clip": "QK-Clip {tau}",
+        "no_layers": "没有层",
+        "frozen": "各块冻结",
+        "frozen_qk_norm": "各块冻结（QK-Norm）",
+        "frozen_scores": "只冻结 Wq、Wk",
+        "by_rate": "训练结束时的留出损失",
+        "largest": "训练中最大的 logit",
+        "rate": "学习率（对数刻度）",
+        "loss": "nat/字节",
+        "logit": "logit（对数刻度）",
+        "band": (
+            "线：{seeds} 个种子的中位数；色带：从最小到最大。logit 取截断之前的值。"
+        ),
+        "caption": (
+            "在标准库源码上训练的字节级解码器（d = {d}，{layers} 层，每次训练 {tokens} "
+            "字节）：各学习率下的最终损失和训练中最大的 logit，另有四种对照。"
+        ),
+        "alt": (
+            "两幅折线图，横轴都是学习率（{rates}）。上图是最终的留出损失；各自最好的"
+            "中位数：不加控制 {plain_best_loss}，QK-Norm {qk_norm_best_loss}，软截断 "
+            "{soft_cap_best_loss}，QK-Clip {qk_clip_best_loss}；对照：没有层 "
+            "{no_layers_best_loss}，各块冻结 {frozen_best_loss}，QK-Norm 各块冻结 "
+            "{frozen_qk_norm_best_loss}，只冻结 Wq、Wk {frozen_scores_best_loss}。"
+            "下图是训练中最大的 logit；学习率最大时，不加控制到 "
+            "{plain_logit_highest}，QK-Norm 到 {qk_norm_logit_highest}，软截断之前到 "
+            "{soft_cap_logit_highest}，QK-Clip 到 {qk_clip_logit_highest}。"
+        ),
+    },
+    "en": {
+        "title": "Four ways to treat attention logits, by rate",
+        "plain": "no control",
+        "qk_norm": "QK-Norm",
+        "soft_cap": "soft cap {cap}",
+        "qk_clip": "QK-Clip {tau}",
+        "no_layers": "no layers",
+        "frozen": "blocks frozen",
+        "frozen_qk_norm": "frozen, QK-Norm",
+        "frozen_scores": "Wq, Wk frozen",
+        "by_rate": "Held-out loss after training",
+        "largest": "Largest logit during training",
+        "rate": "learning rate (logarithmic)",
+        "loss": "nats per byte",
+        "logit": "logit (logarithmic)",
+        "band": (
+            "Line: median of {seeds} seeds. Band: least to greatest. Logits are taken "
+            "before the cap."
+        ),
+        "caption": (
+            "Byte-level decoders trained on the standard library's sources (d = {d}, "
+            "{layers} layers, {tokens} bytes a run): final loss and the largest logit "
+            "seen during training by learning rate, with four controls."
+        ),
+        "alt": (
+            "Two line charts over the learning rate ({rates}). Top: the final held-out "
+            "loss. The best medians are {plain_best_loss} without control, "
+            "{qk_norm_best_loss} with QK-Norm, {soft_cap_best_loss} with the soft cap "
+            "and {qk_clip_best_loss} with QK-Clip; of the controls "
+            "{no_layers_best_loss} without layers, {frozen_best_loss} with frozen "
+            "blocks, {frozen_qk_norm_best_loss} with frozen blocks and QK-Norm, "
+            "{frozen_scores_best_loss} with only Wq and Wk frozen. Bottom: the largest "
+            "logit during training; at the highest rate it reaches "
+            "{plain_logit_highest} without control, {qk_norm_logit_highest} with "
+            "QK-Norm, {soft_cap_logit_highest} before the cap, {qk_clip_logit_highest} "
+            "with QK-Clip."
+        ),
+    },
+}
+
+
+def plot(record, words):
+    from statistics import median
+
+    from matplotlib.ticker import FixedLocator, NullLocator
+
+    from scripts.measure import look
+
+    figure, (top, bottom) = look.new_figure(words, record, rows=2, height=7.2)
+    rates = _rates(record)
+    shown = (*ARMS, "no_layers", "frozen", "frozen_qk_norm", "frozen_scores")
+    ceiling = 1.15 * max(_losses(record, "no_layers", rates[0]))
+
+    def style(arm):
+        if arm in ARMS:
+            return look.style(ARMS.index(arm)) | {"markersize": 4.5}
+        place = CONTROLS.index(arm)
+        muted = {"color": look.MUTED, "linestyle": look.LINES[place], "marker": "none"}
+        return muted | {"linewidth": 1.2}
+
+    def draw(axis, arm, runs, label=None):
+        drawn = style(arm)
+        axis.plot(rates, list(map(median, runs)), label=label, **drawn)
+        low, high = list(map(min, runs)), list(map(max, runs))
+        axis.fill_between(
+            rates, low, high, color=drawn["color"], alpha=0.13, linewidth=0
+        )
+
+    for arm in shown:
+        losses = [[min(x, ceiling) for x in _losses(record, arm, r)] for r in rates]
+        draw(top, arm, losses, words[arm])
+        if arm == "no_layers":
+            continue
+        peaks = [
+            [max(v for v in values if v < float("inf")) for values in runs]
+            for runs in (_values(record, "largest_logit", arm, r) for r in rates)
+        ]
+        draw(bottom, arm, peaks)
+    bottom.set_yscale("log")
+    look.plain_log(bottom.yaxis)
+    bottom.yaxis.set_minor_locator(NullLocator())
+    for axis, title, left in ((top, "by_rate", "loss"), (bottom, "largest", "logit")):
+        axis.set_xscale("log")
+        axis.xaxis.set_major_locator(FixedLocator(rates))
+        axis.xaxis.set_minor_locator(NullLocator())
+        axis.set_xticks(rates, [f"{rate:g}" for rate in rates])
+        axis.set_title(words[title])
+        axis.set_xlabel(words["rate"])
+        axis.set_ylabel(words[left])
+    look.legend(figure, columns=3)
+    look.footer(figure, record, words, words["band"])
+    return figure
