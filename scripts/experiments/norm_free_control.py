@@ -1,0 +1,410 @@
+"""Do decoders without norm layers use their layers, and what do they lose?
+
+The question of norm_free one size up, with the controls that it lacks. Six decoders
+with one body: Pre-Norm with RMSNorm; the same with a learned number on every branch
+that starts at 1 / sqrt(number of branches); DyT in the place of each norm; no norm;
+no norm, with those numbers (SkipInit); and no norm, with numbers that start at zero
+(ReZero). Each is trained at every rate, and so are its controls: the same model with
+its blocks frozen as drawn, learned numbers and gains of the blocks included; a model
+without layers that keeps the last norm; and one without layers or norm, which is also
+what ReZero's frozen blocks leave. An arm has learned at a rate if every run there
+ends below every run of its controls at their own best rates.
+
+A row is one run: `values` are held-out losses in nats per byte, one for each look,
+null where the run had ended without a finite loss.
+"""
+
+from functools import partial
+
+from scripts.measure.design import Design, Run
+from scripts.measure.records import Step
+from scripts.measure.spread import integer, number, paired, span
+
+METHOD = (
+    "AdamW with betas 0.9 and 0.95, weight decay 0.1 on matrices, gradients clipped at "
+    "1, warm-up over a tenth of the steps, then linear decay to zero; every matrix "
+    "drawn with variance 1 / fan-in, embedding rows with variance 1; random pieces of "
+    "the standard library's sources, the last tenth of each module held out; the same "
+    "initial matrices, text and seeds for all arms and rates; float32; each run alone, "
+    "in a plain loop"
+)
+PARALLEL = True
+CPU_SIZE = "medium"
+SEEDS = (0, 1, 2)
+ARMS = ("rms_norm", "rms_norm_small", "dyt_half", "plain", "skip_init", "re_zero")
+FROZEN = {arm: f"frozen_{arm}" for arm in ARMS} | {"re_zero": "no_layers_bare"}
+CONTROLS = ("no_layers", *FROZEN.values())
+RATES = (3e-3, 1e-2, 3e-2, 1e-1)
+SIZES = {
+    "tiny": {
+        "d": 8,
+        "layers": 2,
+        "heads": 2,
+        "hidden": 16,
+        "context": 8,
+        "batch": 2,
+        "steps": 4,
+        "pieces": 4,
+        "rates": RATES,
+    },
+    "medium": {
+        "d": 64,
+        "layers": 6,
+        "heads": 4,
+        "hidden": 176,
+        "context": 64,
+        "batch": 32,
+        "steps": 750,
+        "pieces": 256,
+        "rates": RATES,
+    },
+    "full": {
+        "d": 256,
+        "layers": 12,
+        "heads": 4,
+        "hidden": 688,
+        "context": 256,
+        "batch": 32,
+        "steps": 3000,
+        "pieces": 256,
+        "rates": (1e-3, 3e-3, 1e-2, 3e-2),
+    },
+}
+VOCABULARY, WEIGHT_DECAY = 256, 0.1
+
+
+def fresh(arm: str, setting: dict, seed: int):
+    """The model of an arm as drawn; in a control the blocks are frozen or absent."""
+    from scripts.experiments import norm_free
+    from scripts.measure.single import freeze
+
+    if arm in ("no_layers", "no_layers_bare"):
+        body = "plain" if arm.endswith("bare") else "rms_norm"
+        return norm_free.fresh(body, setting | {"layers": 0}, seed)
+    model = norm_free.fresh(arm.removeprefix("frozen_"), setting, seed)
+    if arm.startswith("frozen_"):
+        freeze(model.blocks)
+    return model
+
+
+def texts(setting: dict):
+    """(training bytes, held-out pieces); the pieces are the same for all."""
+    import torch
+
+    from scripts.measure.corpus import corpus, sample
+
+    training, held_out = corpus()
+    generator = torch.Generator().manual_seed(2026)
+    return training, sample(held_out, setting["pieces"], setting["context"], generator)
+
+
+def row(arm, rate, seed, quantity, values) -> dict:
+    from math import isfinite
+
+    values = [value if isfinite(value) else None for value in values]
+    return {
+        "arm": arm,
+        "rate": rate,
+        "seed": seed,
+        "quantity": quantity,
+        "values": values,
+    }
+
+
+def train(arm: str, rate: float, seed: int, setting: dict) -> tuple:
+    """One run: (model, one held-out loss a look)."""
+    import torch
+
+    from scripts.measure.corpus import loss_of, sample
+    from scripts.measure.single import moments, train
+
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    model = fresh(arm, setting, seed).to(device)
+    training, held_out = texts(setting)
+    generator = torch.Generator().manual_seed(seed)
+    losses = []
+
+    def draw():
+        pieces = sample(training, setting["batch"], setting["context"], generator)
+        return pieces.to(device)
+
+    def note(step):
+        with torch.no_grad():
+            parts = held_out.to(device).split(64)
+            losses.append(sum(loss_of(model, part).item() for part in parts))
+            losses[-1] /= len(parts)
+
+    looks = moments(setting["steps"])
+    train(
+        model,
+        loss_of,
+        draw,
+        setting["steps"],
+        rate,
+        weight_decay=WEIGHT_DECAY,
+        looks=looks,
+        seen=note,
+    )
+    return model, losses + [float("nan")] * (len(looks) - len(losses))
+
+
+def trained(arm: str, rate: float, seed: int, setting: dict) -> list[dict]:
+    """The row of one run."""
+    return [row(arm, rate, seed, "held_out", train(arm, rate, seed, setting)[1])]
+
+
+def frequencies(setting: dict) -> list[dict]:
+    """The held-out loss of predicting each byte by its frequency in training."""
+    training, held_out = texts(setting)
+    counts = training.bincount(minlength=VOCABULARY).double() + 1
+    chances = (counts / counts.sum()).log()
+    loss = -chances[held_out[:, 1:]].mean().item()
+    return [row(None, None, None, "frequencies", [loss])]
+
+
+def measure(size: str) -> list[Step]:
+    """One step trains one seed of one arm at one rate."""
+    setting = SIZES[size]
+    costs = {"no_layers": 0.05, "no_layers_bare": 0.05}
+    return [
+        Step(
+            {"arm": arm, "rate": rate, "seed": seed},
+            partial(trained, arm, rate, seed, setting),
+            cost=costs.get(arm, 0.8 if arm in CONTROLS else 1.0),
+        )
+        for seed in SEEDS
+        for rate in setting["rates"]
+        for arm in (*ARMS, *CONTROLS)
+    ] + [Step({"loss": "frequencies"}, partial(frequencies, setting), cost=0.01)]
+
+
+# What the page says -------------------------------------------------------
+
+
+def _rates(record) -> list[float]:
+    return sorted({row["rate"] for row in record.rows} - {None})
+
+
+def _losses(record, arm: str, rate: float) -> list[float]:
+    """Final losses, in the order of the seeds; no number is infinity."""
+    from math import inf
+
+    rows = record.select(quantity="held_out", arm=arm, rate=rate)
+    ends = [row["values"][-1] for row in rows]
+    return [inf if end is None else end for end in ends]
+
+
+def _best(record, arm: str) -> float:
+    """The rate with the least median loss."""
+    from statistics import median
+
+    return min(_rates(record), key=lambda rate: median(_losses(record, arm, rate)))
+
+
+def _learned(record, arm: str) -> list[float]:
+    """Rates at which every run ends below every run of its controls at their best."""
+    controls = {"no_layers", FROZEN.get(arm, "no_layers_bare")}
+    mark = min(min(_losses(record, each, _best(record, each))) for each in controls)
+    return [rate for rate in _rates(record) if max(_losses(record, arm, rate)) < mark]
+
+
+def _listed(rates: list[float]) -> str:
+    return ", ".join(f"{rate:g}" for rate in rates) or "\u2013"
+
+
+def facts(record) -> dict[str, str]:
+    from math import isfinite
+    from statistics import median
+
+    setting, rates = SIZES[record.size], _rates(record)
+    names = ("d", "layers", "heads", "hidden", "context", "batch", "steps")
+    found = {name: str(setting[name]) for name in names}
+    ((guess,),) = (row["values"] for row in record.select(quantity="frequencies"))
+    found |= {
+        "seeds": str(len(SEEDS)),
+        "bytes": integer(setting["batch"] * setting["context"] * setting["steps"]),
+        "held_out": integer(setting["pieces"] * setting["context"]),
+        "rates": _listed(rates),
+        "guess": number(guess),
+    }
+    best = {arm: _best(record, arm) for arm in (*ARMS, *CONTROLS)}
+    ends = {arm: _losses(record, arm, rate) for arm, rate in best.items()}
+    for arm, rate in best.items():
+        learned = _learned(record, arm)
+        found |= {
+            f"{arm}_rate": f"{rate:g}",
+            f"{arm}_end": number(median(ends[arm]), 3),
+            f"{arm}_end_range": span(ends[arm], 3),
+            f"{arm}_learned": _listed(learned),
+            f"{arm}_greatest_learned": _listed(learned[-1:]),
+        }
+        for other in ("rms_norm", "rms_norm_small"):
+            if other == arm or not all(map(isfinite, ends[arm] + ends[other])):
+                continue
+            gap = paired(ends[arm], ends[other])
+            found[f"{arm}_minus_{other}"] = gap.text()
+            found[f"{arm}_minus_{other}_bound"] = gap.bound()
+    return found
+
+
+def _runs(record) -> list[Run]:
+    setting = SIZES[record.size]
+    return [
+        Run(
+            row["arm"],
+            row["seed"],
+            cell=None if row["arm"].startswith("no_layers") else (),
+            rate=row["rate"],
+            width=setting["d"],
+            steps=setting["steps"],
+            loss=row["values"][-1],
+        )
+        for row in record.select(quantity="held_out")
+    ]
+
+
+DESIGN = Design(
+    says=("trains", "after_training", "differences"),
+    arms=ARMS,
+    without_layers="no_layers",
+    frozen=FROZEN,
+    runs=_runs,
+    words={
+        "zh": {
+            "question": (
+                "没有归一化层的解码器在哪些学习率下用得上自己的层？在各自最好的学习率下，"
+                "与带 RMSNorm 的相比损失差多少？"
+            ),
+            "refuted_by": (
+                "“没有归一化也能训练”会被这样的结果推翻：没有任何学习率能让它低于没有层、"
+                "或各块冻结的同一模型。“小的起点代替了归一化”会被这样的结果推翻："
+                "同样的起点加上 RMSNorm 之后明显更低。"
+            ),
+            "stopping": (
+                "每次训练 {steps} 步，种子和学习率事先定好，不看结果加减；损失不是"
+                "有限数时提前结束。"
+            ),
+            "arms": {
+                "no_layers": "没有层，保留最后的 RMSNorm",
+                "no_layers_bare": "没有层，也没有归一化：也就是各块冻结的 ReZero",
+            },
+        },
+        "en": {
+            "question": (
+                "At which learning rates does a decoder without norm layers use its "
+                "layers, and how far is its loss from RMSNorm's, each at its best rate?"
+            ),
+            "refuted_by": (
+                "'It trains without norms' falls if no rate takes it below a model "
+                "without layers and its own frozen blocks. 'A small start stands in "
+                "for the norm' falls if that start with RMSNorm ends clearly lower."
+            ),
+            "stopping": (
+                "Each run takes {steps} steps; seeds and rates were fixed before and "
+                "none was added or left out. A loss that is not finite ends a run."
+            ),
+            "arms": {
+                "no_layers": "no layers, with the last RMSNorm",
+                "no_layers_bare": "no layers and no norm: ReZero with frozen blocks",
+            },
+        },
+    },
+)
+
+WORDS = {
+    "zh": {
+        "title": "没有归一化层的解码器与对照",
+        "rms_norm": "RMSNorm（Pre-Norm）",
+        "rms_norm_small": "RMSNorm，小分支",
+        "dyt_half": "DyT，α 从 0.5 开始",
+        "plain": "什么都不加",
+        "skip_init": "SkipInit",
+        "re_zero": "ReZero",
+        "no_layers": "没有层",
+        "frozen": "各块冻结",
+        "rate": "学习率（对数刻度）",
+        "loss": "留出损失（nat/字节）",
+        "band": "线：{seeds} 个种子的中位数；色带：从最小到最大。",
+        "caption": (
+            "在标准库源码上训练的字节级解码器（d = {d}，{layers} 层，每次训练 {bytes} "
+            "字节）：各学习率下的留出损失，以及没有层、各块冻结的对照。"
+        ),
+        "alt": (
+            "一幅折线图，横轴是学习率（{rates}），纵轴是留出损失。各自最好的中位数："
+            "RMSNorm {rms_norm_end}，小分支的 RMSNorm {rms_norm_small_end}，DyT "
+            "{dyt_half_end}，什么都不加 {plain_end}，SkipInit {skip_init_end}，ReZero "
+            "{re_zero_end}；灰线是对照：没有层 {no_layers_end}，没有层也没有归一化 "
+            "{no_layers_bare_end}，"
+            "各块冻结时 RMSNorm {frozen_rms_norm_end}，小分支的 RMSNorm "
+            "{frozen_rms_norm_small_end}，DyT {frozen_dyt_half_end}，什么都不加 "
+            "{frozen_plain_end}，SkipInit {frozen_skip_init_end}。"
+        ),
+    },
+    "en": {
+        "title": "Decoders without norm layers, and controls",
+        "rms_norm": "RMSNorm (Pre-Norm)",
+        "rms_norm_small": "RMSNorm, small branches",
+        "dyt_half": "DyT, α from 0.5",
+        "plain": "nothing at all",
+        "skip_init": "SkipInit",
+        "re_zero": "ReZero",
+        "no_layers": "no layers",
+        "frozen": "blocks frozen",
+        "rate": "learning rate (logarithmic)",
+        "loss": "held-out loss (nats/byte)",
+        "band": "Line: median of {seeds} seeds. Band: least to greatest.",
+        "caption": (
+            "Byte-level decoders trained on the standard library's sources (d = {d}, "
+            "{layers} layers, {bytes} bytes a run): held-out loss by learning rate, "
+            "with the controls without layers and with frozen blocks."
+        ),
+        "alt": (
+            "A line chart of the held-out loss over the learning rate ({rates}). The "
+            "best medians: RMSNorm {rms_norm_end}, RMSNorm with small branches "
+            "{rms_norm_small_end}, DyT {dyt_half_end}, nothing at all {plain_end}, "
+            "SkipInit {skip_init_end}, ReZero {re_zero_end}. Grey lines are controls: "
+            "no layers {no_layers_end}, neither layers nor norm {no_layers_bare_end}; "
+            "with frozen blocks RMSNorm {frozen_rms_norm_end}, RMSNorm with small "
+            "branches {frozen_rms_norm_small_end}, DyT {frozen_dyt_half_end}, nothing "
+            "at all {frozen_plain_end}, SkipInit {frozen_skip_init_end}."
+        ),
+    },
+}
+
+
+def plot(record, words):
+    from statistics import median
+
+    from matplotlib.ticker import FixedLocator, NullLocator
+
+    from scripts.measure import look
+
+    figure, axis = look.new_figure(words, record, height=5.4)
+    rates = _rates(record)
+    ceiling = 1.15 * max(_losses(record, "no_layers", rates[0]))
+
+    def draw(arm, label=None, **drawn):
+        losses = [[min(x, ceiling) for x in _losses(record, arm, r)] for r in rates]
+        (line,) = axis.plot(rates, list(map(median, losses)), label=label, **drawn)
+        low, high = list(map(min, losses)), list(map(max, losses))
+        colour = line.get_color()
+        axis.fill_between(rates, low, high, color=colour, alpha=0.13, linewidth=0)
+
+    for series, arm in enumerate(ARMS):
+        draw(arm, words[arm], **look.style(series) | {"markersize": 4.5})
+    named = set()
+    for arm in CONTROLS:
+        kind = "no_layers" if arm.startswith("no_layers") else "frozen"
+        line = look.LINES[1 if kind == "no_layers" else 2]
+        muted = {"color": look.MUTED, "linestyle": line, "marker": "none"}
+        draw(arm, None if kind in named else words[kind], linewidth=1.2, **muted)
+        named.add(kind)
+    axis.set_xscale("log")
+    axis.xaxis.set_major_locator(FixedLocator(rates))
+    axis.xaxis.set_minor_locator(NullLocator())
+    axis.set_xticks(rates, [f"{rate:g}" for rate in rates])
+    axis.set_xlabel(words["rate"])
+    axis.set_ylabel(words["loss"])
+    look.legend(figure, columns=2)
+    look.footer(figure, record, words, words["band"])
+    return figure
