@@ -25,7 +25,9 @@ ONLY |= {  # of folders that hold each other the longest counts
     for path in ("scripts/experiments/model_atlas.py", "scripts/experiments/atlas/")
 }
 SMALLER = {  # an experiment one size up: the module whose models it trains again
+    "attention_control": "qk_norm_stability",
     "layer_worth": "residual_growth",
+    "norm_free_control": "norm_free",
 }
 ONLY |= {
     f"scripts/experiments/{name}.py": ONLY["scripts/experiments/"]
