@@ -64,12 +64,12 @@ def depth(arm: str, size: dict) -> int:
 
 def fresh(arm: str, size: dict, seed: int):
     """The model of an arm as drawn, with what its control freezes frozen."""
-    from scripts.experiments import residual_growth as small
+    from scripts.experiments.residual_growth import fresh as small_fresh
     from scripts.measure.single import freeze
 
     of = {twin: own for own, twin in FROZEN.items()}
     of |= {"no_layers": "pre", "half_depth": "pre"}
-    model = small.fresh(of.get(arm, arm), depth(arm, size), size, seed)
+    model = small_fresh(of.get(arm, arm), depth(arm, size), size, seed)
     if arm in FROZEN.values():
         freeze(model.blocks)
     return model
@@ -100,12 +100,13 @@ def ov_norms(model) -> list[float]:
 
 def examine(model, arm: str, size: dict) -> dict[str, list[float]]:
     """Every quantity of one model on the held-out text."""
-    from scripts.experiments import residual_growth as small
+    from scripts.experiments.residual_growth import device, held_out, loss_without
+    from scripts.experiments.residual_growth import examine as small_examine
 
-    text = small.held_out(size).to(small.device())
+    text = held_out(size).to(device())
     if arm == "no_layers":
-        return {"loss": [small.loss_without(model, text)]}
-    found = small.examine(model, depth(arm, size), text)
+        return {"loss": [loss_without(model, text)]}
+    found = small_examine(model, depth(arm, size), text)
     if "sandwich" not in arm:  # its exit norm takes the size of W_O away
         found["ov"] = ov_norms(model)
     return found
@@ -164,9 +165,9 @@ def untrained(size: dict) -> list[dict]:
 
 def frequencies(size: dict) -> list[dict]:
     """The loss of a model that knows how often each byte occurs, no more."""
-    from scripts.experiments import residual_growth as small
+    from scripts.experiments.residual_growth import frequencies as small_frequencies
 
-    (found,) = small.frequencies(size)
+    (found,) = small_frequencies(size)
     return [row(None, None, None, "frequency_loss", found["values"])]
 
 
