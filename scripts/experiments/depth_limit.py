@@ -77,7 +77,7 @@ SIZES = {
         depths=DEPTHS,
         rates=GRID,
         longer=("post", 48, 10),
-        skipped=("post", 1000, True),  # Post-Norm fails from 200 layers on
+        deepest=("pre", "deepnorm"),  # 1000 layers are dear
     ),
     "full": dict(
         d=32,
@@ -90,6 +90,12 @@ SIZES = {
         longer=("post", 48, 10),
     ),
 }
+
+
+def arms_at(size: dict, layers: int) -> tuple:
+    """The placements of a depth: fewer at the greatest, where the size says so."""
+    deepest = layers == max(size["depths"])
+    return size.get("deepest", ARMS) if deepest else ARMS
 
 
 def fresh(arm: str, layers: int, size: dict, seed: int, frozen: bool = False):
@@ -275,9 +281,8 @@ def measure(size: str) -> list[Step]:
     stacks += [
         (arm, layers, frozen, steps)
         for layers in setting["depths"]
-        for arm in ARMS
+        for arm in arms_at(setting, layers)
         for frozen in (False, True)
-        if (arm, layers, frozen) != setting.get("skipped")
     ]
     stacks += [(arm, 0, False, factor * steps) for arm in WITHOUT]
     stacks += [(slow, depth, frozen, factor * steps) for frozen in (False, True)]
@@ -448,6 +453,8 @@ def facts(record) -> dict[str, str]:
         passed, beyond = [], []
         for depth in depths:
             by_rate, ratios = _by_rate(record, arm, depth), _ratios(record, arm, depth)
+            if not by_rate:
+                continue
             rate, losses = _best(by_rate)
             chosen[arm, depth] = losses
             if median(losses) < unigram:  # else no rate is better than another
@@ -492,6 +499,8 @@ def facts(record) -> dict[str, str]:
     found["diverged"] = str(losses.count(None) + losses.count(inf))
     for other in ("pre", "sandwich"):
         for depth in depths:
+            if (other, depth) not in chosen:
+                continue
             gap = _compared(chosen["deepnorm", depth], chosen[other, depth])
             name = f"deepnorm_less_{other}_{depth}"
             found[name], found[f"{name}_seeds"] = _with_error(*gap[:2]), str(gap[2])
@@ -622,15 +631,17 @@ def plot(record, words):
     def shown(losses):  # diverged runs stand at the panel's upper edge
         return [min(loss, top) for loss in losses]
 
-    rates = list(_by_rate(record, ARMS[0], most))
+    rates = list(_by_rate(record, "deepnorm", most))
     for series, arm in enumerate(ARMS):
         found = {depth: _by_rate(record, arm, depth) for depth in depths}
-        best = [shown(_best(found[depth])[1]) for depth in depths]
-        each = [shown(found[most][rate]) for rate in rates]
-        ratios = [[max(r, LEAST) for r in _ratios(record, arm, n)] for n in depths]
-        draw(by_depth, series, arm, depths, best)
-        draw(by_rate, series, arm, rates, each)
-        draw(by_layer, series, arm, depths, ratios)
+        there = [depth for depth in depths if found[depth]]
+        best = [shown(_best(found[depth])[1]) for depth in there]
+        ratios = [[max(r, LEAST) for r in _ratios(record, arm, n)] for n in there]
+        draw(by_depth, series, arm, there, best)
+        draw(by_layer, series, arm, there, ratios)
+        if most in there:
+            each = [shown(found[most][rate]) for rate in rates]
+            draw(by_rate, series, arm, rates, each)
     _, losses = _best(_by_rate(record, slow, slow_depth, factor))
     hollow = look.style(ARMS.index(slow)) | {"linestyle": "none", "markersize": 7}
     hollow |= {"markerfacecolor": "none", "markeredgewidth": 1.5}

@@ -181,6 +181,16 @@ def test_steps_repeat_exactly():
     assert [step.timed for step in steps] == [False] * (stacks + 1) + [True]
 
 
+def test_the_deepest_stacks_may_be_fewer():
+    size = {**TINY, "deepest": ("pre",)}
+    assert depth_limit.arms_at(TINY, 3) == depth_limit.ARMS
+    assert depth_limit.arms_at(size, 2) == depth_limit.ARMS
+    assert depth_limit.arms_at(size, 3) == ("pre",)
+    cells = [step.cell for step in depth_limit.measure("small")]
+    deep = [cell["placement"] for cell in cells if cell.get("layers") == 1000]
+    assert deep == ["pre", "pre", "deepnorm", "deepnorm"]
+
+
 def test_facts_and_words(record):
     check_facts_and_words(depth_limit, record)
 
