@@ -1,0 +1,174 @@
+"""GPAS: values scaled, gradients whole, against hand-written gradients."""
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from snippets.residual_recipes.gpas import GPAS, PreNormGPAS
+from tests.snippets.residual_recipes.pieces import (
+    SHAPES,
+    Bend,
+    close,
+    disturb,
+    layer_norm,
+    tokens,
+)
+
+
+def gated(make, gate):
+    made = make().double()
+    with torch.no_grad():
+        made.gate.fill_(gate)
+    return made
+
+
+def silu(gate):
+    return gate / (1 + torch.exp(torch.tensor(-gate, dtype=torch.float64)))
+
+
+def check_values(make):
+    for gate in (0.0, 0.7, 2.0, -1.5):
+        for shape in SHAPES:
+            x = tokens(shape, 1.3, 0.4)
+            close(gated(make, gate)(x.clone()), (1 - silu(gate)) * x)
+
+
+def check_gradient_is_whole(make):
+    for gate in (0.0, 0.7, 2.0, -1.5):
+        x = tokens((2, 3, 5)).requires_grad_()
+        upstream = tokens((2, 3, 5), 0.7, 0.1, seed=3)
+        (found,) = torch.autograd.grad(
+            gated(make, gate)(x), x, upstream, materialize_grads=True
+        )
+        close(found, upstream)
+
+
+def check_gradient_of_the_gate(make):
+    """-Σ SiLU'(gate) x · upstream."""
+    for gate in (0.0, 0.7, -1.5):
+        made, x = gated(make, gate), tokens((2, 3, 5))
+        upstream = tokens((2, 3, 5), 0.7, 0.1, seed=3)
+        made(x).backward(upstream)
+        s = torch.sigmoid(torch.tensor(gate, dtype=torch.float64))
+        wanted = -(s * (1 + gate * (1 - s))) * (x * upstream).sum()
+        assert made.gate.grad is not None
+        close(made.gate.grad, wanted)
+
+
+def check_start(make):
+    made = make()
+    assert [tuple(p.shape) for p in made.parameters()] == [()]
+    x = tokens((3, 4))
+    assert torch.equal(made.double()(x), x)
+
+
+CHECKS = [
+    check_values,
+    check_gradient_is_whole,
+    check_gradient_of_the_gate,
+    check_start,
+]
+
+
+def _gpas(change):
+    class Changed(GPAS):
+        def forward(self, x):
+            return change(self, x)
+
+    return Changed
+
+
+stop_gradient_missing = _gpas(lambda s, x: x - F.silu(s.gate) * x)
+stop_gradient_on_the_wrong_term = _gpas(lambda s, x: x.detach() - F.silu(s.gate) * x)
+all_detached = _gpas(lambda s, x: (x - F.silu(s.gate) * x).detach() + 0 * s.gate)
+gate_detached = _gpas(lambda s, x: x - (F.silu(s.gate) * x).detach() + 0 * s.gate)
+gate_without_silu = _gpas(lambda s, x: x - s.gate * x.detach())
+sigmoid_for_silu = _gpas(lambda s, x: x - torch.sigmoid(s.gate) * x.detach())
+values_grow = _gpas(lambda s, x: x + F.silu(s.gate) * x.detach())
+gradient_scaled_back_up = _gpas(
+    lambda s, x: (1 - F.silu(s.gate)) * x.detach() + (x - x.detach()) * 2
+)
+
+
+class gate_starts_at_one(GPAS):
+    def __init__(self):
+        super().__init__()
+        nn.init.ones_(self.gate)
+
+
+WRONG = [
+    stop_gradient_missing,
+    stop_gradient_on_the_wrong_term,
+    all_detached,
+    gate_detached,
+    gate_without_silu,
+    sigmoid_for_silu,
+    values_grow,
+    gradient_scaled_back_up,
+    gate_starts_at_one,
+]
+
+
+def check_block(make):
+    for shape in SHAPES:
+        d = shape[-1]
+        made = disturb(make(Bend(d), nn.LayerNorm(d), GPAS()))
+        x = tokens(shape, 1.4, 0.2).requires_grad_()
+        total = x + made.branch(layer_norm(x, made.norm))
+        scale = 1 - silu(float(made.gpas.gate.detach()))
+        close(made(x), scale * total)
+        upstream = tokens(shape, 0.7, 0.1, seed=3)
+        (found,) = torch.autograd.grad(made(x), x, upstream)
+        (wanted,) = torch.autograd.grad(total, x, upstream)
+        close(found, wanted, 1e-8)
+
+
+def _block(change):
+    class Changed(PreNormGPAS):
+        def forward(self, x):
+            return change(self, x)
+
+    return Changed
+
+
+gpas_on_the_branch = _block(lambda s, x: x + s.gpas(s.branch(s.norm(x))))
+gpas_on_the_shortcut_alone = _block(lambda s, x: s.gpas(x) + s.branch(s.norm(x)))
+gpas_in_front_of_the_norm = _block(lambda s, x: x + s.branch(s.norm(s.gpas(x))))
+
+WRONG_BLOCKS = [
+    gpas_on_the_branch,
+    gpas_on_the_shortcut_alone,
+    gpas_in_front_of_the_norm,
+]
+for _name, _variant in list(globals().items()):
+    if any(_variant is each for each in WRONG + WRONG_BLOCKS):
+        _variant.__name__ = _name
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda f: f.__name__)
+def test_right(check):
+    check(GPAS)
+
+
+def test_right_block():
+    check_block(PreNormGPAS)
+
+
+@pytest.mark.parametrize("variant", WRONG, ids=lambda v: v.__name__)
+def test_known_wrong(variant, known_wrong):
+    known_wrong.rejected_by(CHECKS, variant)
+
+
+@pytest.mark.parametrize("variant", WRONG_BLOCKS, ids=lambda v: v.__name__)
+def test_known_wrong_block(variant, known_wrong):
+    known_wrong.rejected_by([check_block], variant)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+def test_dtypes(dtype):
+    made = gated(GPAS, 0.7).to(dtype)
+    x = tokens((2, 5, 31), dtype=dtype)
+    assert made(x).dtype == dtype
+    scale = 1 - silu(float(made.gate.detach()))
+    close(made(x), scale * x.double(), 0.01, 8 * torch.finfo(dtype).eps)
