@@ -23,8 +23,8 @@ drawn, where embedding, final norm and head are trained. A stack is said to trai
 when it is ahead of both kinds: see `trains`.
 
 Every learning rate is tried with every seed. A run counts as diverged when its loss
-is not finite. One stack that is slow rather than stuck would look the same, so one of
-them trains again with more steps (`longer`), and its controls with it.
+is not finite. A stack that is slow rather than stuck would look the same; `longer`
+trains one of them again with more steps, and its controls with it.
 
 A row holds one quantity of one run in `values`; `blocks` says whether they were
 trained or frozen. loss: on held-out text, before and after training. gradient:
@@ -65,7 +65,7 @@ SIZES = {
         held_out=4,
         depths=(2, 3),
         rates=(1e-2, 4e-2),
-        longer=("post", 2, 3),
+        longer=[("post", 2, 3)],
         rounds=2,
     ),
     "small": dict(
@@ -76,8 +76,7 @@ SIZES = {
         held_out=64,
         depths=DEPTHS,
         rates=GRID,
-        longer=("post", 48, 10),
-        deepest=("pre", "deepnorm"),  # 1000 layers are dear
+        deepest=("deepnorm",),  # 1000 layers are dear
     ),
     "full": dict(
         d=32,
@@ -87,7 +86,7 @@ SIZES = {
         held_out=256,
         depths=DEPTHS,
         rates=GRID,
-        longer=("post", 48, 10),
+        longer=[("post", 48, 10)],
     ),
 }
 
@@ -276,7 +275,6 @@ def measure(size: str) -> list[Step]:
     """One step trains all seeds and learning rates of one stack."""
     setting = SIZES[size]
     steps = setting["steps"]
-    slow, depth, factor = setting["longer"]
     stacks = [(arm, 0, False, steps) for arm in WITHOUT]
     stacks += [
         (arm, layers, frozen, steps)
@@ -284,8 +282,9 @@ def measure(size: str) -> list[Step]:
         for arm in arms_at(setting, layers)
         for frozen in (False, True)
     ]
-    stacks += [(arm, 0, False, factor * steps) for arm in WITHOUT]
-    stacks += [(slow, depth, frozen, factor * steps) for frozen in (False, True)]
+    for slow, depth, factor in setting.get("longer", ()):
+        stacks += [(arm, 0, False, factor * steps) for arm in WITHOUT]
+        stacks += [(slow, depth, frozen, factor * steps) for frozen in (False, True)]
     return [
         Step(
             {"placement": arm, "layers": layers, "frozen": frozen, "steps": steps},
@@ -389,6 +388,18 @@ def _size(value: float) -> str:
     return f"{digits} × 10{raised}"
 
 
+def _longer(record) -> list[tuple]:
+    """(placement, layers, factor) of the stacks that also ran for more steps."""
+    steps = SIZES[record.size]["steps"]
+    return sorted(
+        {
+            (row["placement"], row["layers"], row["steps"] // steps)
+            for row in record.select(quantity="loss")
+            if row["layers"] and row["steps"] > steps
+        }
+    )
+
+
 def _ratios(record, arm: str, layers: int) -> list[float]:
     """Gradient of the first layer over that of the last, one a seed."""
     steps = SIZES[record.size]["steps"]
@@ -403,7 +414,6 @@ def facts(record) -> dict[str, str]:
     from statistics import median
 
     size, depths = SIZES[record.size], _depths(record)
-    slow, slow_depth, factor = size["longer"]
     most, unigram = depths[-1], _reference(record, "unigram")
     rates = list(_by_rate(record, ARMS[0], depths[0]))
     found = {
@@ -413,7 +423,6 @@ def facts(record) -> dict[str, str]:
         "context": str(size["context"]),
         "steps": str(size["steps"]),
         "held_out": str(size["held_out"]),
-        "steps_longer": str(factor * size["steps"]),
         "tokens": integer(size["steps"] * size["batch"] * size["context"]),
         "vocabulary": str(VOCABULARY),
         "favoured": f"{100 * FAVOURED:.0f} %",
@@ -476,11 +485,12 @@ def facts(record) -> dict[str, str]:
         found[f"{arm}_trains_at"] = ", ".join(map(str, passed)) or "0"
         found[f"{arm}_trains_count"] = str(len(passed))
         found[f"{arm}_passes_input_at"] = ", ".join(map(str, beyond)) or "0"
-    by_rate = _by_rate(record, slow, slow_depth, factor)
-    longer = described(by_rate) | against(slow, slow_depth, _best(by_rate)[1], factor)
-    found |= {f"longer{end}": text for end, text in longer.items()}
-    found["longer_depth"] = str(slow_depth)
-    found["longer_factor"] = str(factor)
+    for slow, depth, factor in _longer(record):
+        by_rate = _by_rate(record, slow, depth, factor)
+        told = described(by_rate) | against(slow, depth, _best(by_rate)[1], factor)
+        found |= {f"longer{end}": text for end, text in told.items()}
+        found |= {"longer_depth": str(depth), "longer_factor": str(factor)}
+        found["steps_longer"] = str(factor * size["steps"])
     for name in WITHOUT:
         if control := _by_rate(record, name, 0):
             found |= {f"{name}{end}": text for end, text in described(control).items()}
@@ -491,8 +501,9 @@ def facts(record) -> dict[str, str]:
     for (arm, depth), losses in chosen.items():
         count = str(sum(loss <= threshold for loss in losses))
         found[f"{arm}_{depth}_trained"] = count
-    losses = _best(by_rate)[1]
-    found["longer_trained"] = str(sum(loss <= threshold for loss in losses))
+    for slow, depth, factor in _longer(record):
+        losses = _best(_by_rate(record, slow, depth, factor))[1]
+        found["longer_trained"] = str(sum(loss <= threshold for loss in losses))
     found["edges"], found["choices"] = str(edges), str(learned)
     losses = [row["values"][1] for row in record.rows if row["quantity"] == "loss"]
     found["runs"] = str(len(losses))
@@ -613,7 +624,6 @@ def plot(record, words):
 
     depths = _depths(record)
     most = depths[-1]
-    slow, slow_depth, factor = SIZES[record.size]["longer"]
     references = {name: _reference(record, name) for name in REFERENCES}
     lowest, highest = references["best"], references["unigram"]
     top = highest + 0.25 * (highest - lowest)
@@ -642,10 +652,11 @@ def plot(record, words):
         if most in there:
             each = [shown(found[most][rate]) for rate in rates]
             draw(by_rate, series, arm, rates, each)
-    _, losses = _best(_by_rate(record, slow, slow_depth, factor))
-    hollow = look.style(ARMS.index(slow)) | {"linestyle": "none", "markersize": 7}
-    hollow |= {"markerfacecolor": "none", "markeredgewidth": 1.5}
-    by_depth.plot([slow_depth], [min(median(losses), top)], **hollow)
+    for slow, depth, factor in _longer(record):
+        _, losses = _best(_by_rate(record, slow, depth, factor))
+        hollow = look.style(ARMS.index(slow)) | {"linestyle": "none", "markersize": 7}
+        hollow |= {"markerfacecolor": "none", "markeredgewidth": 1.5}
+        by_depth.plot([depth], [min(median(losses), top)], **hollow)
 
     dashed = dict(color=look.MUTED, linewidth=1.0, linestyle=look.LINES[1])
     for axis in (by_depth, by_rate):
