@@ -36,8 +36,8 @@ WORDS = {
         "蓝色是归一化，橙色是不算统计量的可学习因子。",
         "alt": "四列方框，自下而上读。Mamba-2：RMSNorm；投影和卷积；状态空间；乘 z 的"
         " SiLU；按组的 RMSNorm；W_out。带门控的 delta 规则：RMSNorm；投影和卷积；q、k"
-        " 的 L2 归一化；delta 规则；按头的 RMSNorm；乘 z 的 SiLU；W_out。DiT：不带增益的"
-        " LayerNorm；由条件 c 给出的缩放和平移；q、k、v；q、k 的 RMSNorm（Flux 和"
+        " 的 L2 归一化；delta 规则；按头的 RMSNorm；乘 z 的 SiLU；W_out。DiT：不带"
+        "增益的 LayerNorm；由条件 c 给出的缩放和平移；q、k、v；q、k 的 RMSNorm（Flux 和"
         " SD 3.5 里有）；softmax 注意力；W_o；乘由 c 给出的 α。门控注意力：RMSNorm；"
         "q、k、v；q、k 的 RMSNorm；softmax 注意力；乘门的 sigmoid；W_o。归一化是蓝色，"
         "门和缩放是橙色。",
