@@ -236,6 +236,7 @@ def misdeclared(shape: Design) -> list[str]:
 
 # The experiments ----------------------------------------------------------------
 
+SURVEYS = {"kernel_resources", "model_atlas"}  # the same at every size
 EXPERIMENTS = records.experiments()
 
 
@@ -253,6 +254,14 @@ def test_records_obey_their_design(name, obeyed):
     module = records.load_experiment(name)
     obeyed(misdeclared(module.DESIGN))
     obeyed(f"{name}: {v}" for v in violations(module, records.find(name)))
+
+
+@pytest.mark.parametrize("name", sorted(set(EXPERIMENTS) - SURVEYS))
+def test_every_experiment_has_the_sizes_that_are_asked_of_it(name):
+    module = records.load_experiment(name)
+    usual = getattr(module, "CPU_SIZE", "small")
+    assert {"tiny", usual, "full"} <= set(module.SIZES) <= set(records.SIZES)
+    assert usual in ("small", "medium")
 
 
 def unshown(text: str, undeclared: set[str]) -> list[str]:

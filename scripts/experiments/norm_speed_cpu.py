@@ -46,6 +46,7 @@ SETTINGS = {  # rounds in a cell, fewer in slow ones; seconds a sample
     "small": dict(cases=CASES, rounds=101, fewer=41, least=5e-3, warmup=0.1),
     "full": dict(cases=CASES, rounds=201, fewer=101, least=5e-3, warmup=0.2),
 }
+SIZES = SETTINGS
 THREADS = 1
 KEPT, RETURNED = "kept", "returned"  # freed memory
 FORWARD, BOTH = "forward", "forward and backward"

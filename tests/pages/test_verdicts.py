@@ -38,7 +38,8 @@ TO_MEND: set[str] = {
 }
 VERDICT = re.compile(r"\b(?:tie|ties|tied)\b|平手|打平", re.IGNORECASE)
 OTHER = re.compile(  # what else is tied, or ties
-    r"""\btied\ (?:embeddings?|weights?|tensors?|(?:output\ )?head|to) | (?:stay|head,|then)\ tied
+    r"""\btied\ (?:embeddings?|weights?|tensors?|(?:output\ )?head|to)
+      | (?:stay|head,|then)\ tied
       | ties\ (?:the|them)\b | tie\ them\b
       | (?:near|nearly)[- ]ties? | ties?\ (?:go|goes|and\ goes)\ to\ the\ even
       | (?:up\ to|into|so)\ \[?ties\b
