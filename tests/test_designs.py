@@ -23,15 +23,6 @@ from tests.tiny import tiny_record
 
 # Experiments whose declaration is still to come; empty at the end.
 UNDECLARED = {
-    "fp16_overflow",
-    "kernel_resources",
-    "launch_bound",
-    "model_atlas",
-    "norm_backward",
-    "norm_bandwidth",
-    "norm_share_of_step",
-    "norm_speed_cpu",
-    "qk_norm_bandwidth",
     "batch_norm_in_transformer",
     "centring_ablation",
     "depth_limit",
@@ -245,6 +236,7 @@ def misdeclared(shape: Design) -> list[str]:
 
 # The experiments ----------------------------------------------------------------
 
+SURVEYS = {"kernel_resources", "model_atlas"}  # the same at every size
 EXPERIMENTS = records.experiments()
 
 
@@ -262,6 +254,14 @@ def test_records_obey_their_design(name, obeyed):
     module = records.load_experiment(name)
     obeyed(misdeclared(module.DESIGN))
     obeyed(f"{name}: {v}" for v in violations(module, records.find(name)))
+
+
+@pytest.mark.parametrize("name", sorted(set(EXPERIMENTS) - SURVEYS))
+def test_every_experiment_has_the_sizes_that_are_asked_of_it(name):
+    module = records.load_experiment(name)
+    usual = getattr(module, "CPU_SIZE", "small")
+    assert {"tiny", usual, "full"} <= set(module.SIZES) <= set(records.SIZES)
+    assert usual in ("small", "medium")
 
 
 def unshown(text: str, undeclared: set[str]) -> list[str]:

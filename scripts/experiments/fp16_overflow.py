@@ -18,6 +18,7 @@ number that is not finite, in the order of the computation (null: none).
 
 from functools import partial
 
+from scripts.measure.design import Design, Run
 from scripts.measure.records import Step
 from scripts.measure.spread import integer
 
@@ -182,6 +183,63 @@ def measure(size: str) -> list[Step]:
         for sweep in SWEEPS
         for method in METHODS
     ]
+
+
+# What was asked, and how it was held equal ---------------------------------
+
+
+def _runs(record) -> list[Run]:
+    """Stacks as drawn; arms are compared within what the factor multiplies."""
+    return [
+        Run(row["method"], row["seed"], (row["sweep"],), width=row["d"], steps=0)
+        for row in record.select(factor=1.0)
+    ]
+
+
+DESIGN = Design(
+    says=("at_initialization",),
+    arms=tuple(METHODS),
+    runs=_runs,
+    words={
+        "en": {
+            "question": (
+                "Where does float16 run out first as weights or the stream grow, and "
+                "how far does each half of CogView's pairing move that limit?"
+            ),
+            "refuted_by": (
+                "A sandwich alone, or PB-Relax alone, that goes as far as both; or a "
+                "first overflow at another place in some of the seeds."
+            ),
+            "stopping": (
+                "Nothing is trained: one forward pass for each factor of a fixed grid, "
+                "beyond the factor at which the last one breaks."
+            ),
+        },
+        "zh": {
+            "question": (
+                "权重或残差流变大时，float16 最先在哪里溢出？CogView 那一对做法，单用"
+                "其中一半，能把极限推多远？"
+            ),
+            "refuted_by": (
+                "单用夹心归一化或单用 PB-Relax，就和两样都用走得一样远；或者有的种子"
+                "最先溢出的是别的位置。"
+            ),
+            "stopping": (
+                "不训练：按固定的一组系数，每个系数做一次前向，一直做到最后一种也溢出"
+                "之后。"
+            ),
+        },
+    },
+    lacks={
+        "widths": {
+            "en": (
+                "One width was measured: the factors belong to it, the order of what "
+                "breaks may not."
+            ),
+            "zh": "只测了一种宽度：系数只对它成立，先后顺序换了宽度也可能不同。",
+        }
+    },
+)
 
 
 # What the page says -------------------------------------------------------

@@ -12,6 +12,7 @@ compiler does not know. The first kernel of a call is its `main` one.
 
 from functools import partial
 
+from scripts.measure.design import Design
 from scripts.measure.records import Step
 
 DEVICE = "cpu"
@@ -168,6 +169,55 @@ def measure(size: str) -> list[Step]:
         for family, widths in families.items()
         for dtype in DTYPES[: 1 if tiny else None]
     ]
+
+
+# What was asked, and how it was held equal ---------------------------------
+
+DESIGN = Design(
+    says=("none",),
+    arms=tuple(FAMILIES),
+    words={
+        "en": {
+            "question": (
+                "What does each kernel need of an SM, and does any width spill out of "
+                "the registers or leave room for too few programs?"
+            ),
+            "refuted_by": (
+                "Bytes on the stack; narrow loads where 16 bytes may be read at once."
+            ),
+            "arms": {
+                "rms_norm": "RMSNorm",
+                "layer_norm": "LayerNorm",
+                "add_rms_norm": "residual addition with RMSNorm",
+                "qk_norm_rope": "QK-Norm with RoPE",
+                "soft_cap": "soft-cap, an elementwise control",
+                "stream": "streams that only move bytes, as controls",
+            },
+            "stopping": (
+                "Each kernel is compiled once at the launch that its operator chooses; "
+                "nothing runs and nothing is tuned."
+            ),
+        },
+        "zh": {
+            "question": (
+                "每个 kernel 要占用 SM 的多少资源？有没有哪种宽度用光了寄存器，或者让"
+                "一个 SM 放不下几个程序？"
+            ),
+            "refuted_by": "栈上出现字节；或者可以一次读 16 字节，编译出来却是窄读取。",
+            "arms": {
+                "rms_norm": "RMSNorm",
+                "layer_norm": "LayerNorm",
+                "add_rms_norm": "残差相加与 RMSNorm",
+                "qk_norm_rope": "QK-Norm 与 RoPE",
+                "soft_cap": "soft-cap，逐元素的对照",
+                "stream": "只搬字节的流，作对照",
+            },
+            "stopping": (
+                "每个 kernel 按算子自己选的启动参数编译一次；什么都不运行，也不调参。"
+            ),
+        },
+    },
+)
 
 
 # What the page says -------------------------------------------------------

@@ -11,6 +11,7 @@ that users call, on thousands of rows and cold sets: what training with a norm w
 
 from functools import partial
 
+from scripts.measure.kernels.design import design
 from scripts.measure.records import Step
 
 DEVICE = "gpu"
@@ -63,6 +64,30 @@ def measure(size: str) -> list[Step]:
     cells = shapes.both_passes(size)
     found += steps.of(cells, names, size, call_rounds=rounds, calls=10)
     return [Step({"operation": "empty"}, partial(empty, size)), *found]
+
+
+# What was asked, and how it was held equal ---------------------------------
+
+DESIGN = design(
+    PROVIDERS,
+    question={
+        "en": (
+            "From how many tokens on does a norm cost its bytes, and not its launch? "
+            "What does the caller wait, in the forward pass and with the backward one?"
+        ),
+        "zh": (
+            "从多少个 token 起，归一化的代价是它的字节，而不是启动？调用者要等多久，"
+            "只算前向是多少，加上反向又是多少？"
+        ),
+    },
+    refuted_by={
+        "en": (
+            "A time that grows with the rows from the first one on: then launches do "
+            "not set it."
+        ),
+        "zh": "时间从第一行起就随行数增长：那就不由启动决定。",
+    },
+)
 
 
 # What the page says -------------------------------------------------------

@@ -21,6 +21,7 @@ or latent. `fp16` says whether elements of size 300 come out right in float16.
 
 from functools import partial
 
+from scripts.measure.design import Design
 from scripts.measure.records import Step
 
 INSTALLED = ("transformers",)
@@ -69,6 +70,49 @@ def measure(size: str) -> list[Step]:
 
     names = SAMPLE if size == "tiny" else architectures()
     return [Step({"architecture": name}, partial(run, name)) for name in names]
+
+
+# What was asked, and how it was held equal ---------------------------------
+
+DESIGN = Design(
+    says=("none",),
+    arms=("architectures",),
+    words={
+        "en": {
+            "question": (
+                "Which norms do the architectures of transformers use, where, and in "
+                "what form, as their code computes them?"
+            ),
+            "refuted_by": (
+                "One of the architectures read by hand whose row differs; the tests "
+                "compare them."
+            ),
+            "arms": {
+                "architectures": (
+                    "every causal and encoder-decoder architecture of the installed "
+                    "version, with the switches of its class"
+                ),
+            },
+            "stopping": (
+                "All are examined once. One that fails or takes too long stays in the "
+                "table, with the reason."
+            ),
+        },
+        "zh": {
+            "question": (
+                "transformers 里的架构用哪些归一化，放在哪里，写成什么形式？以代码实际"
+                "算的为准。"
+            ),
+            "refuted_by": "人工读过的架构里，有一个与它那一行不符；测试会逐个比对。",
+            "arms": {
+                "architectures": (
+                    "所装版本里的全部因果架构和编码器-解码器架构，开关取类的默认值"
+                ),
+            },
+            "stopping": "每个架构检查一次。失败或超时的也留在表里，写明原因。",
+        },
+    },
+)
 
 
 # What the page says -------------------------------------------------------

@@ -9,6 +9,7 @@ again, and so fills the gradient with zeros first: a third more bytes than are c
 Edge cases are gated at the end, as there.
 """
 
+from scripts.measure.kernels.design import design
 from scripts.measure.records import Step
 
 DEVICE = "gpu"
@@ -39,6 +40,24 @@ def measure(size: str) -> list[Step]:
         "quack": shapes.at(cells, shapes.FIRST),
     }
     return [*steps.of(cells, (*PROVIDERS, *MORE), size, only=only), *edges]
+
+
+# What was asked, and how it was held equal ---------------------------------
+
+DESIGN = design(
+    (*PROVIDERS, *MORE),
+    question={
+        "en": "How close to their byte count do norms come in the backward pass?",
+        "zh": "反向传播里，归一化离自己的字节数还有多远？",
+    },
+    refuted_by={
+        "en": (
+            "A fused backward pass well below a stream of the same bytes at large "
+            "sizes: then bytes do not decide."
+        ),
+        "zh": "尺寸够大时，融合的反向仍明显慢于字节数相同的流：那就不由字节数决定。",
+    },
+)
 
 
 # What the page says -------------------------------------------------------
@@ -105,7 +124,7 @@ WORDS = {
         "liger": "Liger",
         "width": "features (logarithmic)",
         "share": "share of the copy (%)",
-        "band": "Differences within the noise floor of {floor} are ties.",
+        "band": "Differences within the noise floor of {floor} are not resolved.",
         "caption": (
             "Backward norms by several implementations on {machine}: the bytes that a "
             "fused kernel must move, as a share of the rate of a large copy in the "

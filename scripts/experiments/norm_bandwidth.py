@@ -9,6 +9,7 @@ must be compiled for each shape is timed on some of them, in bfloat16. Edge case
 no rows to NaN, pass the same gate at the end and are not timed.
 """
 
+from scripts.measure.kernels.design import design
 from scripts.measure.records import Step
 
 DEVICE = "gpu"
@@ -41,6 +42,30 @@ def measure(size: str) -> list[Step]:
     return [*steps.of(cells, (*PROVIDERS, *MORE), size, only=only), *edges]
 
 
+# What was asked, and how it was held equal ---------------------------------
+
+DESIGN = design(
+    (*PROVIDERS, *MORE),
+    question={
+        "en": (
+            "How close to the bandwidth of a copy do norms come in the forward pass, "
+            "and is RMSNorm faster than LayerNorm once both are fused?"
+        ),
+        "zh": (
+            "前向传播里，归一化离复制的带宽还有多远？两种归一化都融合之后，RMSNorm "
+            "还比 LayerNorm 快吗？"
+        ),
+    },
+    refuted_by={
+        "en": (
+            "A fused norm well below a stream of the same bytes at large sizes: then "
+            "bytes do not decide."
+        ),
+        "zh": "尺寸够大时，融合的归一化仍明显慢于字节数相同的流：那就不由字节数决定。",
+    },
+)
+
+
 # What the page says -------------------------------------------------------
 
 
@@ -51,7 +76,7 @@ def facts(record) -> dict[str, str]:
     found = report.common_facts(record)
     found |= report.share_facts(record, OPERATIONS, PROVIDERS)
     floor = report.floor(record)
-    ties, ahead, values = 0, 0, []
+    within, ahead, values = 0, 0, []
     ours = {
         cell: of[report.OURS]["device_seconds"]
         for cell, of in report.cells(record).items()
@@ -63,13 +88,13 @@ def facts(record) -> dict[str, str]:
             continue
         values.append(ratio(layer, rms))
         same = unresolved(ratio_interval(layer, rms), floor)
-        ties += same
+        within += same
         ahead += not same and values[-1] > 1
     found |= {
         "layer_over_rms_least": f"{min(values):.2f}" if values else report.NOTHING,
         "layer_over_rms_most": f"{max(values):.2f}" if values else report.NOTHING,
         "layer_rms_cells": str(len(values)),
-        "layer_rms_ties": str(ties),
+        "layer_rms_within_noise": str(within),
         "rms_ahead": str(ahead),
     }
     return found
@@ -115,7 +140,7 @@ WORDS = {
         "liger": "Liger",
         "width": "features (logarithmic)",
         "share": "share of the copy (%)",
-        "band": "Differences within the noise floor of {floor} are ties.",
+        "band": "Differences within the noise floor of {floor} are not resolved.",
         "caption": (
             "Forward norms by several implementations on {machine}: the bytes that a "
             "fused kernel must move, as a share of the rate of a large copy in the "

@@ -13,6 +13,7 @@ keys and values, so that reading the weights is what it does.
 from functools import partial
 from itertools import product
 
+from scripts.measure.design import Design
 from scripts.measure.records import Step
 
 DEVICE = "gpu"
@@ -201,6 +202,49 @@ def measure(size: str) -> list[Step]:
         for which in STEPS
         for made in MADE
     ]
+
+
+# What was asked, and how it was held equal ---------------------------------
+
+DESIGN = Design(
+    says=("none",),
+    arms=(*BARE, *NORMS),
+    words={
+        "en": {
+            "question": (
+                "What share of a training step, and of a decoding step, are the norms?"
+            ),
+            "refuted_by": (
+                "The same share with fused norms as with unfused ones, or a model "
+                "without norms that is no faster."
+            ),
+            "arms": {
+                "none": "the decoder without norms",
+                "none_again": (
+                    "the same under a second name, which gives the noise floor"
+                ),
+            },
+            "stopping": (
+                "The number of rounds is fixed beforehand; in each round all have "
+                "their turn. Differences within the noise floor are not resolved."
+            ),
+        },
+        "zh": {
+            "question": "一个训练步和一个解码步里，归一化各占多少时间？",
+            "refuted_by": (
+                "归一化融合之后份额不变；或者去掉归一化的同一个模型并不更快。"
+            ),
+            "arms": {
+                "none": "没有归一化的解码器",
+                "none_again": "同一个解码器换个名字再测一遍，用来得到噪声底",
+            },
+            "stopping": (
+                "轮数事先定好，各家相同，每一轮都轮流测一遍。没有超过噪声底的差别，"
+                "不作区分。"
+            ),
+        },
+    },
+)
 
 
 # What the page says -------------------------------------------------------

@@ -21,6 +21,7 @@ each the mean over `inner` calls; `faults` is page faults a call.
 from functools import cache, partial
 
 from scripts.measure import spread
+from scripts.measure.design import Design
 from scripts.measure.records import Step
 
 DEVICE = "cpu"
@@ -45,6 +46,7 @@ SETTINGS = {  # rounds in a cell, fewer in slow ones; seconds a sample
     "small": dict(cases=CASES, rounds=101, fewer=41, least=5e-3, warmup=0.1),
     "full": dict(cases=CASES, rounds=201, fewer=101, least=5e-3, warmup=0.2),
 }
+SIZES = SETTINGS
 THREADS = 1
 KEPT, RETURNED = "kept", "returned"  # freed memory
 FORWARD, BOTH = "forward", "forward and backward"
@@ -182,6 +184,51 @@ def measure(size: str) -> list[Step]:
     ]
     cells.append(dict(mode=BOTH, case="batch", dtype="float32", freed=KEPT))
     return [Step(cell, partial(_run, SETTINGS[size], **cell)) for cell in cells]
+
+
+# What was asked, and how it was held equal ---------------------------------
+
+DESIGN = Design(
+    says=("none",),
+    arms=(HAND_LN, HAND_LN_2, HAND_RMS, CONTROL, NN_LN, NN_RMS, MEAN, VAR),
+    words={
+        "en": {
+            "question": (
+                "Which norm is faster on a CPU, by hand and from PyTorch, and where "
+                "does the time go?"
+            ),
+            "refuted_by": (
+                "LayerNorm and RMSNorm in the same order by hand and from PyTorch: "
+                "then the implementation does not decide."
+            ),
+            "arms": {
+                CONTROL: (
+                    "RMSNorm by hand under a second name, which gives the noise floor"
+                )
+            },
+            "stopping": (
+                "The number of rounds is fixed beforehand; in each round all have "
+                "their turn, in random order. Differences within the noise floor of "
+                "{noise} are not resolved."
+            ),
+        },
+        "zh": {
+            "question": (
+                "在 CPU 上哪种归一化更快？手写的和 PyTorch 自带的各要多久，时间花在"
+                "哪里？"
+            ),
+            "refuted_by": (
+                "LayerNorm 与 RMSNorm 的快慢顺序，手写时和用 PyTorch 时一样：那就不由"
+                "实现方式决定。"
+            ),
+            "arms": {CONTROL: "手写 RMSNorm 换个名字再测一遍，用来得到噪声底"},
+            "stopping": (
+                "轮数事先定好，每一轮各家按随机顺序都测一遍。没有超过噪声底 {noise} 的"
+                "差别，不作区分。"
+            ),
+        },
+    },
+)
 
 
 # What the page says -------------------------------------------------------

@@ -5,6 +5,7 @@ RoPE; queries as a slice of a packed projection, which a kernel must read where 
 lie, and the same contiguous. Cells, gate and times are those of norm_bandwidth.
 """
 
+from scripts.measure.kernels.design import design
 from scripts.measure.records import Step
 
 DEVICE = "gpu"
@@ -30,6 +31,27 @@ def measure(size: str) -> list[Step]:
     names = PROVIDERS[:3] if size == "tiny" else PROVIDERS
     edges = steps.of_edges(OPERATIONS[-1:], size)
     return [*steps.of(shapes.heads(size), names, size), *edges]
+
+
+# What was asked, and how it was held equal ---------------------------------
+
+DESIGN = design(
+    PROVIDERS,
+    question={
+        "en": (
+            "How close to a copy does QK-Norm come on rows as narrow as a head, read "
+            "where they lie in the packed projection?"
+        ),
+        "zh": "行只有一个头那么窄，还要在打包投影里原地读取，QK-Norm 离复制还有多远？",
+    },
+    refuted_by={
+        "en": (
+            "Packed rows much slower than the same rows contiguous: then reading them "
+            "where they lie has a cost."
+        ),
+        "zh": "打包的行明显慢于连续存放的同样的行：那么原地读取就有代价。",
+    },
+)
 
 
 # What the page says -------------------------------------------------------
@@ -92,7 +114,7 @@ WORDS = {
         "share": "share of the copy (%)",
         "band": (
             "Queries are a slice of a packed projection. Differences within the noise "
-            "floor of {floor} are ties."
+            "floor of {floor} are not resolved."
         ),
         "caption": (
             "Norms of the queries in a packed projection on {machine}: the bytes that "

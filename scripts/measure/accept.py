@@ -14,6 +14,7 @@ from pathlib import Path, PurePosixPath
 from scripts.measure.records import (
     EXPERIMENTS,
     RECORDS,
+    SIZES,
     Record,
     RecordError,
     dumps,
@@ -126,6 +127,12 @@ def accept(
                         file,
                         f"{path.parent.name}/{path.name} is complete, this one has "
                         f"{record.steps[0]} of {record.steps[1]} steps",
+                    )
+                if SIZES.index(record.size) < SIZES.index(filed.size):
+                    raise _refuse(
+                        file,
+                        f"{path.parent.name}/{path.name} is of size {filed.size!r}, "
+                        f"this one is of size {record.size!r}",
                     )
                 if filed.provenance["date"] > record.provenance["date"]:
                     raise _refuse(

@@ -17,6 +17,13 @@ from snippets.normformer.block import Attention as NormFormerAttention
 from snippets.normformer.block import Block
 from snippets.normformer.stack import Stack, fc2_gradients
 from snippets.normformer.stack import initialize as initialize_normformer
+from snippets.norms_beyond_the_decoder.attention import (
+    causal_logits,
+    gated_attention,
+    sink_attention,
+)
+from snippets.norms_beyond_the_decoder.delta_rule import delta_rule, l2_norm
+from snippets.norms_beyond_the_decoder.gated import gated_rms_norm
 from snippets.rms_norm.reference import RMSNorm, rms_norm
 from snippets.sandwich_norm.blocks import SandwichNorm
 from snippets.sandwich_norm.pb_relax import relaxed_softmax
@@ -391,3 +398,36 @@ def test_hybridnorm_ends_in_post_norm():
     nn.init.zeros_(network.body[-1].weight)
     assert torch.allclose(network(9 * x), network(x), atol=1e-4)
     assert torch.allclose(network(x), rms_norm(x))  # the residual is normed
+
+
+def test_gate_and_norm_commute():
+    x = torch.randn(4, 32, generator=torch.Generator().manual_seed(0))
+    closed = torch.full_like(x, -4.0)  # SiLU: -0.07 for every feature
+    first = gated_rms_norm(x, closed).square().mean().sqrt()
+    last = gated_rms_norm(x, closed, norm_before_gate=True).square().mean().sqrt()
+    assert first > 0.99
+    assert last < 0.1
+
+
+def test_l2_norm_of_the_delta_rule_is_qk_norm():
+    generator = torch.Generator().manual_seed(0)
+    q, k, v = torch.randn(3, 400, 16, generator=generator, dtype=torch.float64)
+    ones = torch.ones(400, 1, dtype=torch.float64)
+    for length, grows in ((1.0, False), (3.0, True)):
+        keys = length * l2_norm(k)
+        _, state = delta_rule(q, keys, v, 0.9 * ones[:, 0], ones)
+        assert bool(state.abs().max() > 1e10) == grows
+    far = causal_logits(q[None], 1e6 * k[None]).softmax(dim=-1) @ v[None]
+    assert far.abs().max() <= v.abs().max()  # softmax: an average all the same
+
+
+def test_an_attention_sink_is_no_gate():
+    generator = torch.Generator().manual_seed(0)
+    q, k, v = torch.randn(3, 2, 9, 8, generator=generator, dtype=torch.float64)
+    sink = torch.tensor([-1.0, 2.0], dtype=torch.float64)
+    reads = causal_logits(q, k).logsumexp(dim=-1, keepdim=True) - sink[:, None, None]
+    gap = sink_attention(q, k, v, sink) - gated_attention(q, k, v, reads)
+    assert gap.abs().max() < 1e-12
+    one_feature = torch.randn(2, 9, 8, generator=generator, dtype=torch.float64)
+    ratio = gated_attention(q, k, v, one_feature) / sink_attention(q, k, v, sink)
+    assert ratio.std(dim=-1).min() > 0.01  # a sink scales all features alike

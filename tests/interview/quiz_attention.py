@@ -101,7 +101,7 @@ def margin_far_above_the_cap() -> dict[str, bool]:
     return {
         "stays": abs(margin - 10) < 1e-6,
         "melts": 0 < margin < 1,
-        "ties": margin == 0,
+        "equal": margin == 0,
         "reverses": margin < 0,
     }
 

@@ -7,6 +7,9 @@ import torch
 from torch import nn
 
 from snippets.normalized_transformer.sphere import unit
+from snippets.norms_beyond_the_decoder.ada_ln import AdaLNZero
+from snippets.norms_beyond_the_decoder.delta_rule import delta_rule
+from snippets.norms_beyond_the_decoder.gated import gated_rms_norm
 from snippets.rms_norm.reference import RMSNorm, rms_norm
 from snippets.without_normalization.reference import DynamicTanh
 from snippets.without_normalization.stack import stack
@@ -108,4 +111,46 @@ def product_of_many_mixing_matrices() -> dict[str, bool]:
         "only-the-free-one-grows": size["free"] > 10 and size["mixing"] <= 1.001,
         "both-stay-below-one": size["free"] <= 1 and size["mixing"] <= 1.001,
         "the-averaging-one-vanishes": size["mixing"] < 0.01,
+    }
+
+
+def gate_that_closes_everything() -> dict[str, bool]:
+    x = torch.randn(8, 64, generator=torch.Generator().manual_seed(0)).double()
+    closed = torch.full_like(x, -4.0)
+    size = gated_rms_norm(x, closed).square().mean().sqrt().item()
+    return {
+        "nearly-zero": size < 0.1,
+        "nearly-one": 0.99 < size < 1.01,
+        "one-half": 0.4 < size < 0.6,
+        "the-size-of-x": abs(size - 3 * x.square().mean().sqrt().item()) < 0.1,
+    }
+
+
+def key_of_length_two() -> dict[str, bool]:
+    key = torch.zeros(20, 3, dtype=torch.float64)
+    key[:, 1] = 2.0
+    ones = torch.ones(20, 1, dtype=torch.float64)
+    y, _ = delta_rule(key / 2, key, ones, 0.75 * ones[:, 0], ones)
+    errors = (2 * y - 1).abs().squeeze()  # what the state returns for the key
+    ratio = (errors[1:] / errors[:-1]).mean().item()
+    return {
+        "gone-after-one": errors[0].item() < 1e-9,
+        "a-quarter-of-it": abs(ratio - 0.25) < 1e-6,
+        "the-same-size": abs(ratio - 1) < 1e-6,
+        "twice-as-large": abs(ratio - 2) < 1e-6,
+    }
+
+
+def first_gradients_of_ada_ln_zero() -> dict[str, bool]:
+    torch.manual_seed(0)
+    block = AdaLNZero(8, nn.Linear(8, 8))
+    x, target = torch.randn(2, 3, 5, 8)
+    (block(x, torch.randn(3, 8)) - target).square().mean().backward()
+    shift, scale, alpha = block.modulation[1].weight.grad.split(8)
+    moves = [bool(g.any()) for g in (shift, scale, alpha, block.body.weight.grad)]
+    return {
+        "none-of-them": moves == [False, False, False, False],
+        "only-alpha": moves == [False, False, True, False],
+        "shift-scale-and-alpha": moves == [True, True, True, False],
+        "all-of-them": moves == [True, True, True, True],
     }

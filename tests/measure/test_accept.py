@@ -147,6 +147,16 @@ def test_an_older_record_does_not_replace_a_newer_one(tmp_path, places, record, 
     assert records.load(path).date == "2026-11-22"
 
 
+def test_a_smaller_record_does_not_replace_a_larger_one(tmp_path, places, record):
+    records.save(replace(record, size="medium"), places["root"])
+    small = [("squares.json", records.dumps(record))]
+    says = r"test-cpu/squares\.json is of size 'medium', this one is of size 'small'"
+    _refused(_zip(tmp_path / "b.zip", small), places, says)
+    full = [("squares.json", records.dumps(replace(record, size="full")))]
+    [path] = accept.accept(_zip(tmp_path / "c.zip", full), **places)
+    assert records.load(path).size == "full"
+
+
 def test_a_partial_record_does_not_replace_a_complete_one(tmp_path, places, record):
     made = {**record.provenance, "steps": [2, 3]}
     partial = replace(record, provenance=made)

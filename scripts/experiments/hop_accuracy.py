@@ -1,0 +1,512 @@
+"""How many hops of a chain of pointers does a stack learn to follow?
+
+A task that embedding and head alone cannot begin, and that needs more than one layer
+to go on. A sequence is a list of entries. Each has a name (no two alike), a value and
+a pointer: the name of one of the `reach` entries before it. Head k names, at every
+entry, the value that is reached after k hops. One hop needs attention, which finds the
+name that a pointer asks for. Two hops need the result of the first, and so a layer
+behind it; a layer can double the hops that the one before it has resolved. Names,
+pointers and values are drawn anew for every sequence, and where a chain has left the
+sequence nothing is asked. A model that sees its own entry only cannot beat a loss of
+log(values), `chance`.
+
+Decoders of the DeepNorm page: Post-Norm, Pre-Norm with its final norm, sandwich norm
+with LayerNorm (and a final norm), and DeepNorm with its alpha and beta for their
+depth; all draw the same matrices from a seed. Two controls run with the same rates,
+seeds, steps and data: a model without layers (embedding, norm, head), and each stack
+with its blocks frozen as drawn. Steps stand in an order that leaves a run which was
+cut off balanced: the seeds one after the other, all arms in each.
+
+A row holds one quantity of one run; `values` has one number for each hop (`hop_loss`,
+`hop_accuracy`, on held-out sequences after training) or one (`loss`, their mean;
+`asked`, the share of held-out entries at which a hop is asked, arm null). null stands
+for a run that diverged.
+"""
+
+from functools import partial
+
+from scripts.measure.design import Design, Run
+from scripts.measure.records import Step
+from scripts.measure.spread import integer, number, paired, span
+
+METHOD = (
+    "causal decoders without position embedding, LayerNorm, ReLU, four heads; Xavier "
+    "normal matrices, embeddings with variance 1; AdamW, betas 0.9 and 0.95, no weight "
+    "decay, gradients clipped at norm 1, warm-up over a tenth of the steps, then "
+    "linear decay to zero; fresh sequences at every step, the same for all arms and "
+    "rates; the same held-out sequences for all; float32; each run alone, in a plain "
+    "loop"
+)
+PARALLEL = True
+CPU_SIZE = "medium"
+SEEDS = (0, 1, 2)
+ARMS = ("post", "pre", "sandwich", "deepnorm")
+FROZEN = {arm: f"frozen_{arm}" for arm in ARMS}
+CONTROLS = ("no_layers", *FROZEN.values())
+RATES = (2.5e-4, 1e-3, 4e-3)
+IGNORED = -100  # where a chain has left the sequence, as in cross_entropy
+SIZES = {
+    "tiny": dict(
+        d=8,
+        heads=2,
+        context=6,
+        reach=2,
+        hops=2,
+        kinds=4,
+        batch=2,
+        steps=4,
+        held_out=4,
+        depths=(1, 2),
+    ),
+    "medium": dict(
+        d=64,
+        heads=4,
+        context=32,
+        reach=4,
+        hops=6,
+        kinds=8,
+        batch=32,
+        steps=1500,
+        held_out=256,
+        depths=(4, 12),
+    ),
+    "full": dict(
+        d=256,
+        heads=4,
+        context=64,
+        reach=4,
+        hops=12,
+        kinds=8,
+        batch=64,
+        steps=10_000,
+        held_out=1024,
+        depths=(3, 6, 12, 24, 48),
+    ),
+}
+
+
+def device() -> str:
+    import torch
+
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def sequences(count: int, size: dict, generator):
+    """(entries, answers): (count, time, 3) names, pointers and values; (.., hops)."""
+    import torch
+
+    time, kinds = size["context"], size["kinds"]
+    names = torch.rand(count, time, generator=generator).argsort(dim=1)
+    values = torch.randint(kinds, (count, time), generator=generator)
+    places = torch.arange(time)
+    far = places.clamp(min=1, max=size["reach"])
+    back = (torch.rand(count, time, generator=generator) * far).long()
+    before = places - 1 - back  # -1 for the first entry, which points at itself
+    pointers = names.gather(1, before.clamp(min=0))
+    answers, at = [], before
+    for _ in range(size["hops"]):
+        found = values.gather(1, at.clamp(min=0))
+        answers.append(found.where(at >= 0, IGNORED))
+        at = before.gather(1, at.clamp(min=0)).where(at >= 0, -1)
+    entries = torch.stack([names, pointers, values], dim=-1)
+    return entries, torch.stack(answers, dim=-1)
+
+
+def held_out(size: dict):
+    import torch
+
+    return sequences(size["held_out"], size, torch.Generator().manual_seed(1000))
+
+
+def blocks(arm: str, layers: int, size: dict) -> list:
+    """The sublayers of a placement as drawn, and its final norm."""
+    from torch import nn
+
+    from snippets.deepnorm.block import Attention, DeepNorm, FeedForward, initialize
+    from snippets.deepnorm.coefficients import Coefficients, coefficients
+    from snippets.deepnorm.stacks import PreNorm
+    from snippets.sandwich_norm.blocks import SandwichNorm
+
+    d, (alpha, beta) = size["d"], Coefficients(1.0, 1.0)
+    if arm == "deepnorm":
+        alpha, beta = coefficients(decoder_layers=layers)["decoder"]
+    found = []
+    for _ in range(layers):
+        for branch in (Attention(d, size["heads"]), FeedForward(d)):
+            initialize(branch, beta)
+            if arm == "pre":
+                found.append(PreNorm(branch, d))
+            elif arm == "sandwich":
+                found.append(SandwichNorm(branch, d, nn.LayerNorm))
+            else:
+                found.append(DeepNorm(branch, d, alpha))
+    final = arm in ("pre", "sandwich", "no_layers")
+    return found + [nn.LayerNorm(d)][: int(final)]
+
+
+def fresh(arm: str, layers: int, size: dict, seed: int):
+    """A model as drawn: (batch, time, 3) entries to (batch, time, hops, kinds)."""
+    import torch
+    from torch import nn
+
+    from scripts.measure.single import freeze
+
+    placement = {twin: own for own, twin in FROZEN.items()}.get(arm, arm)
+    d, time, kinds, hops = (size[k] for k in ("d", "context", "kinds", "hops"))
+
+    class Model(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.parts = nn.ModuleList(nn.Embedding(n, d) for n in (time, time, kinds))
+            self.head = nn.Linear(d, hops * kinds, bias=False)
+            self.blocks = nn.Sequential(*blocks(placement, layers, size))
+
+        def forward(self, entries):
+            x = sum(
+                part(entries[..., i]) for i, part in enumerate(self.parts)
+            )  # (batch, time, d)
+            return self.head(self.blocks(x)).unflatten(-1, (hops, kinds))
+
+    torch.manual_seed(seed)
+    model = Model()
+    if arm in FROZEN.values():
+        freeze(model.blocks[: 2 * layers])
+    return model
+
+
+def loss_of(model, drawn):
+    """Mean cross-entropy over all hops that are asked."""
+    from torch.nn import functional as F
+
+    entries, answers = drawn
+    logits = model(entries).flatten(0, 2)
+    return F.cross_entropy(logits, answers.flatten(), ignore_index=IGNORED)
+
+
+def examine(model, size: dict) -> dict[str, list[float]]:
+    """Loss, and loss and accuracy of each hop, on the held-out sequences."""
+    import torch
+    from torch.nn import functional as F
+
+    entries, answers = (each.to(device()) for each in held_out(size))
+    found = {"loss": [], "hop_loss": [], "hop_accuracy": []}
+    with torch.no_grad():
+        logits = model(entries)
+        for hop in range(size["hops"]):
+            asked = answers[..., hop] != IGNORED
+            guesses, wanted = logits[..., hop, :][asked], answers[..., hop][asked]
+            found["hop_loss"].append(F.cross_entropy(guesses, wanted).item())
+            right = (guesses.argmax(-1) == wanted).double().mean()
+            found["hop_accuracy"].append(right.item())
+        found["loss"].append(loss_of(lambda entries: logits, (entries, answers)).item())
+    return found
+
+
+def row(arm, layers, rate, seed, quantity, values) -> dict:
+    from math import isfinite
+
+    values = [value if isfinite(value) else None for value in values]
+    return {
+        "arm": arm,
+        "layers": layers,
+        "rate": rate,
+        "seed": seed,
+        "quantity": quantity,
+        "values": values,
+    }
+
+
+def train(arm: str, layers: int, rate: float, seed: int, size: dict):
+    """One trained model."""
+    import torch
+
+    from scripts.measure import single
+
+    model = fresh(arm, layers, size, seed).to(device())
+    generator = torch.Generator().manual_seed(seed)
+
+    def draw():
+        drawn = sequences(size["batch"], size, generator)
+        return [each.to(device()) for each in drawn]
+
+    single.train(model, loss_of, draw, size["steps"], rate)
+    return model
+
+
+def trained(arm: str, layers: int, rate: float, seed: int, size: dict) -> list[dict]:
+    """The rows of one run."""
+    found = examine(train(arm, layers, rate, seed, size), size)
+    return [row(arm, layers, rate, seed, name, each) for name, each in found.items()]
+
+
+def asked(size: dict) -> list[dict]:
+    """At what share of the entries each hop stays inside the sequence."""
+    answers = held_out(size)[1]
+    shares = (answers != IGNORED).double().mean(dim=(0, 1)).tolist()
+    return [row(None, None, None, None, "asked", shares)]
+
+
+def measure(size: str) -> list[Step]:
+    """One step trains one seed of one arm at one rate; all cost the same on paper,
+    so that they run in this order."""
+    setting = SIZES[size]
+    stacks = [("no_layers", 0)]
+    for layers in setting["depths"]:
+        stacks += [(arm, layers) for arm in (*ARMS, *FROZEN.values())]
+    return [
+        Step({"quantity": "asked"}, partial(asked, setting)),
+        *(
+            Step(
+                {"arm": arm, "layers": layers, "rate": rate, "seed": seed},
+                partial(trained, arm, layers, rate, seed, setting),
+            )
+            for seed in SEEDS
+            for arm, layers in stacks
+            for rate in RATES
+        ),
+    ]
+
+
+# What the page says -------------------------------------------------------
+
+
+def _values(record, quantity: str, arm: str, layers: int, rate) -> list[list[float]]:
+    """The values of each seed, in the order of the seeds; no number is infinity."""
+    from math import inf
+
+    rows = record.select(quantity=quantity, arm=arm, layers=layers, rate=rate)
+    rows.sort(key=lambda row: row["seed"])
+    return [[inf if v is None else v for v in row["values"]] for row in rows]
+
+
+def _losses(record, arm: str, layers: int, rate) -> list[float]:
+    return [values[0] for values in _values(record, "loss", arm, layers, rate)]
+
+
+def _there(record) -> list[tuple[str, int]]:
+    """The (arm, layers) with all rates and seeds: a record may be partial."""
+    stacks = {
+        (row["arm"], row["layers"]) for row in record.rows if row["quantity"] == "loss"
+    }
+    return sorted(
+        (arm, layers)
+        for arm, layers in stacks
+        if all(len(_losses(record, arm, layers, r)) == len(SEEDS) for r in RATES)
+    )
+
+
+def _best(record, arm: str, layers: int) -> float:
+    """The rate with the least median loss."""
+    from statistics import median
+
+    return min(RATES, key=lambda rate: median(_losses(record, arm, layers, rate)))
+
+
+def _controls(arm: str, layers: int) -> list[tuple[str, int]]:
+    return [("no_layers", 0), (FROZEN[arm], layers)]
+
+
+def _learns(record, arm: str, layers: int) -> bool:
+    """Whether the loss is below both controls' beyond the spread over seeds."""
+    from math import isfinite
+
+    ours = _losses(record, arm, layers, _best(record, arm, layers))
+    for control in _controls(arm, layers):
+        theirs = _losses(record, *control, _best(record, *control))
+        if not all(map(isfinite, ours + theirs)):
+            return False
+        gap = paired(ours, theirs)
+        if gap.mean >= 0 or not gap.resolved:
+            return False
+    return True
+
+
+def facts(record) -> dict[str, str]:
+    from math import isfinite, log
+    from statistics import median
+
+    size = SIZES[record.size]
+    names = ("d", "context", "reach", "hops", "kinds", "batch", "steps", "held_out")
+    found = {name: str(size[name]) for name in names}
+    found |= {
+        "seeds": str(len(SEEDS)),
+        "depths": ", ".join(map(str, size["depths"])),
+        "rates": ", ".join(f"{rate:g}" for rate in RATES),
+        "tokens": integer(size["batch"] * size["context"] * size["steps"]),
+        "chance": number(log(size["kinds"])),
+        "chance_accuracy": f"{100 / size['kinds']:.0f} %",
+    }
+    there = _there(record)
+    for arm, layers in there:
+        rate = _best(record, arm, layers)
+        losses = _losses(record, arm, layers, rate)
+        accuracy = _values(record, "hop_accuracy", arm, layers, rate)
+        name = arm if arm == "no_layers" else f"{arm}_{layers}"
+        found |= {
+            name: number(median(losses)),
+            f"{name}_range": span(losses),
+            f"{name}_rate": f"{rate:g}",
+        }
+        for hop, values in enumerate(zip(*accuracy, strict=True), start=1):
+            shares = [100 * value for value in values]
+            found[f"{name}_hop_{hop}"] = f"{number(median(shares), 0)} %"
+            found[f"{name}_hop_{hop}_range"] = f"{span(shares, 0)} %"
+        if arm in CONTROLS or not all(c in there for c in _controls(arm, layers)):
+            continue
+        found[f"{name}_learns"] = "✓" if _learns(record, arm, layers) else "✗"
+        for control in _controls(arm, layers):
+            theirs = _losses(record, *control, _best(record, *control))
+            if all(map(isfinite, losses + theirs)):
+                label = "no_layers" if control[0] == "no_layers" else "frozen"
+                found[f"{name}_less_{label}"] = paired(losses, theirs).text(2)
+    return found
+
+
+def _runs(record) -> list[Run]:
+    size = SIZES[record.size]
+    return [
+        Run(
+            row["arm"],
+            row["seed"],
+            cell=None if row["arm"] == "no_layers" else (row["layers"],),
+            rate=row["rate"],
+            width=size["d"],
+            steps=size["steps"],
+            loss=row["values"][0],
+        )
+        for row in record.select(quantity="loss")
+    ]
+
+
+DESIGN = Design(
+    says=("trains", "after_training", "differences"),
+    arms=ARMS,
+    without_layers="no_layers",
+    frozen=FROZEN,
+    runs=_runs,
+    words={
+        "zh": {
+            "question": (
+                "任务要把一层的结果交给下一层用时，各种归一化位置的模型学得会几跳？"
+            ),
+            "refuted_by": (
+                "“学会了”要求损失低于没有层的模型，也低于各块冻结的同一个模型，差距按"
+                "种子配对，超出种子间的波动；否则不算。“深了也学得会”要求在层数最多的"
+                "那一格成立。"
+            ),
+            "stopping": (
+                "每次训练 {steps} 步；种子和学习率事先定好，不看结果加减。损失不是"
+                "有限数时提前结束。"
+            ),
+            "cell": "层数",
+        },
+        "en": {
+            "question": (
+                "Where a layer has to go on from what the one before it found, how "
+                "many hops does each placement learn?"
+            ),
+            "refuted_by": (
+                "'Learns' needs a loss below the model without layers and below the "
+                "same model with frozen blocks, paired by seed and beyond the spread. "
+                "'Learns at depth' needs that in the deepest cell."
+            ),
+            "stopping": (
+                "Each run takes {steps} steps; seeds and rates were fixed before and "
+                "none was added or left out. A loss that is not finite ends a run."
+            ),
+            "cell": "layers",
+        },
+    },
+)
+
+WORDS = {
+    "zh": {
+        "title": "顺着指针能走几跳",
+        "post": "Post-Norm",
+        "pre": "Pre-Norm",
+        "sandwich": "夹心归一化",
+        "deepnorm": "DeepNorm",
+        "no_layers": "没有层",
+        "depth": "层数：",
+        "hop": "跳数",
+        "accuracy": "准确率",
+        "chance": "瞎猜",
+        "band": (
+            "线：{seeds} 个种子的中位数；色带：从最小到最大。虚线：各块冻结的同一模型。"
+        ),
+        "caption": (
+            "沿着指针走 1 到 {hops} 跳，说出到达之处的值：各种归一化位置在最佳学习率下"
+            "的准确率（d = {d}，每次训练 {tokens} 个 token）。"
+        ),
+        "alt": (
+            "每种层数一幅折线图，层数为 {depths}；横轴是跳数，从 1 到 {hops}，纵轴是"
+            "留出序列上的准确率。瞎猜是 {chance_accuracy}。"
+        ),
+    },
+    "en": {
+        "title": "How many hops along the pointers?",
+        "post": "Post-Norm",
+        "pre": "Pre-Norm",
+        "sandwich": "Sandwich norm",
+        "deepnorm": "DeepNorm",
+        "no_layers": "no layers",
+        "depth": "layers: ",
+        "hop": "hops",
+        "accuracy": "accuracy",
+        "chance": "guessing",
+        "band": (
+            "Line: median of {seeds} seeds. Band: least to greatest. Dashed: the same "
+            "model with its blocks frozen."
+        ),
+        "caption": (
+            "Follow the pointers for 1 to {hops} hops and name the value there: "
+            "accuracy of each placement at its best learning rate (d = {d}, {tokens} "
+            "tokens a run)."
+        ),
+        "alt": (
+            "A line chart for each depth, {depths} layers; across, the hops, 1 to "
+            "{hops}; upwards, the accuracy on held-out sequences. Guessing gives "
+            "{chance_accuracy}."
+        ),
+    },
+}
+
+
+def plot(record, words):
+    from statistics import median
+
+    from scripts.measure import look
+
+    size, there = SIZES[record.size], _there(record)
+    depths = size["depths"]
+    figure, axes = look.new_figure(words, record, rows=len(depths), height=8.2)
+    hops = list(range(1, size["hops"] + 1))
+    for axis, layers in zip(axes, depths, strict=True):
+        for arm, at in [(a, layers) for a in (*ARMS, *FROZEN.values())] + [
+            ("no_layers", 0)
+        ]:
+            if (arm, at) not in there:
+                continue
+            own = {twin: own for own, twin in FROZEN.items()}.get(arm, arm)
+            series = (*ARMS, "no_layers").index(own)
+            drawn = {**look.style(series), "markersize": 4.5}
+            if arm in FROZEN.values():
+                drawn |= {"linestyle": "--", "linewidth": 0.9}
+            runs = _values(record, "hop_accuracy", arm, at, _best(record, arm, at))
+            by_hop = [[100 * v for v in values] for values in zip(*runs, strict=True)]
+            label = None if arm in FROZEN.values() else words[arm]
+            axis.plot(hops, list(map(median, by_hop)), label=label, **drawn)
+            low, high = list(map(min, by_hop)), list(map(max, by_hop))
+            colour = drawn["color"]
+            axis.fill_between(hops, low, high, color=colour, alpha=0.13, linewidth=0)
+        axis.axhline(
+            100 / size["kinds"], color=look.MUTED, linewidth=1.0, marker="none"
+        )
+        axis.set_title(f"{words['depth']}{layers}")
+        axis.set_xticks(hops)
+        axis.set_ylim(0, 105)
+        axis.set_xlabel(words["hop"])
+        axis.set_ylabel(f"{words['accuracy']} (%)")
+    look.legend(figure, *axes[0].get_legend_handles_labels())
+    look.footer(figure, record, words, words["band"])
+    return figure

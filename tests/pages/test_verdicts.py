@@ -1,0 +1,129 @@
+"""No page calls what it could not tell apart a tie: it says how little was seen.
+
+'Not resolved' names the effect that the seeds would have shown; a difference of times
+is 'within noise', with the noise floor. Tied embeddings and halves that are rounded to
+even are no verdicts.
+"""
+
+import re
+
+import pytest
+
+from scripts.measure import records
+from scripts.site.source import ROOT, without_fences
+from tests.pages.test_facts import texts
+
+# Files whose verdicts are still to be mended; empty at the end.
+TO_MEND: set[str] = {
+    "docs/data/claims/root-mean-square.yml",
+    "docs/data/interview/placement-and-depth.yml",
+    "docs/data/interview/rms-norm.yml",
+    "docs/en/pages/foundations/batch-norm-vs-layer-norm.md",
+    "docs/en/pages/foundations/norm-family.md",
+    "docs/en/pages/frontier/without-normalization.md",
+    "docs/en/pages/placement/curse-of-depth.md",
+    "docs/en/pages/placement/deepnorm.md",
+    "docs/en/pages/placement/normformer.md",
+    "docs/en/pages/placement/pre-norm-vs-post-norm.md",
+    "docs/en/pages/placement/sandwich-norm.md",
+    "docs/en/pages/rmsnorm/rms-norm.md",
+    "docs/zh/pages/foundations/batch-norm-vs-layer-norm.md",
+    "docs/zh/pages/foundations/norm-family.md",
+    "docs/zh/pages/frontier/without-normalization.md",
+    "docs/zh/pages/placement/curse-of-depth.md",
+    "docs/zh/pages/placement/normformer.md",
+    "docs/zh/pages/placement/pre-norm-vs-post-norm.md",
+    "docs/zh/pages/placement/sandwich-norm.md",
+    "docs/zh/pages/rmsnorm/rms-norm.md",
+}
+VERDICT = re.compile(r"\b(?:tie|ties|tied)\b|平手|打平", re.IGNORECASE)
+OTHER = re.compile(  # what else is tied, or ties
+    r"""\btied\ (?:embeddings?|weights?|tensors?|(?:output\ )?head|to)
+      | (?:stay|head,|then)\ tied
+      | ties\ (?:the|them)\b | tie\ them\b
+      | (?:near|nearly)[- ]ties? | ties?\ (?:go|goes|and\ goes)\ to\ the\ even
+      | (?:up\ to|into|so)\ \[?ties\b
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+DATA = sorted((ROOT / "docs/data").rglob("*.yml"))
+
+
+def violations(text: str) -> list[str]:
+    """'line: what' for each verdict that calls two things a tie."""
+    return [
+        f"{number}: {match[0]!r} as a verdict: say 'not resolved' or 'within noise'"
+        for number, line in enumerate(text.splitlines(), 1)
+        for match in VERDICT.finditer(OTHER.sub("", line))
+    ]
+
+
+def unmended(found: dict[str, list[str]], to_mend: set[str]) -> list[str]:
+    """Violations of all files but those to mend, and what is mended but listed."""
+    lines = [f"{f}:{v}" for f, vs in found.items() if f not in to_mend for v in vs]
+    mended = sorted(f for f in to_mend if not found.get(f))
+    return lines + [f"{file} is mended: take it out of TO_MEND" for file in mended]
+
+
+def everything() -> dict[str, list[str]]:
+    found = {}
+    for path in (*sorted((ROOT / "docs").glob("[ez][nh]/pages/**/*.md")), *DATA):
+        text = path.read_text(encoding="utf-8")
+        text = without_fences(text) if path.suffix == ".md" else text
+        found[path.relative_to(ROOT).as_posix()] = violations(text)
+    for path in sorted((ROOT / "docs/labs").glob("*.py")):
+        text = path.read_text(encoding="utf-8")
+        found[path.relative_to(ROOT).as_posix()] = violations(text)
+    for name in records.experiments():
+        module = records.load_experiment(name)
+        words = dict(module.WORDS)
+        if declared := getattr(module, "DESIGN", None):
+            words |= {"design": dict(declared.words), "lacks": dict(declared.lacks)}
+        said = "\n".join(texts(words).values())
+        found[f"scripts/experiments/{name}.py"] = violations(said)
+    return found
+
+
+def test_no_verdict_is_a_tie(obeyed):
+    obeyed(unmended(everything(), TO_MEND))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Tied embeddings, a head tied to the embedding; tied weights stay tied.",
+        "The tie goes to the even one, and ties go to the even one.",
+        "A near-tie flips; two logits nearly tie, up to ties in 16 bits.",
+        "`register_autograd` ties the two together.",
+        "Not resolved: five seeds would have shown 0.02. 未分辨出差别。",
+    ],
+)
+def test_good(text):
+    assert violations(text) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "At the end they tie.",
+        "Its best cell ties with Pre-Norm's.",
+        "The loss tied with Pre-Norm.",
+        "A smaller difference is a tie.",
+        "Ties: 4 of 6.",
+        "三次都是平手。",
+        "损失与 Pre-Norm 打平。",
+        "打成平手。",
+    ],
+)
+def test_bad(text):
+    assert len(violations(f"First.\n\n{text}")) == 1
+    assert violations(f"First.\n\n{text}")[0].startswith("3: ")
+
+
+def test_mended_files_leave_the_list():
+    found = {"a.md": ["1: 'tie'"], "b.md": []}
+    assert unmended(found, {"a.md"}) == []
+    assert unmended(found, {"a.md", "b.md"}) == [
+        "b.md is mended: take it out of TO_MEND"
+    ]
+    assert unmended(found, set()) == ["a.md:1: 'tie'"]

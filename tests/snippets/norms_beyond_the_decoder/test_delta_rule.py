@@ -1,0 +1,552 @@
+"""L2 norms, the delta rule, and RWKV-7's removal key and head norm."""
+
+import pytest
+import torch
+from torch.nn import functional as F
+from transformers.models.kimi_linear import modeling_kimi_linear
+from transformers.models.olmo_hybrid import modeling_olmo_hybrid
+from transformers.models.qwen3_5 import modeling_qwen3_5
+from transformers.models.qwen3_next import modeling_qwen3_next
+
+from snippets.layer_norm.reference import layer_norm
+from snippets.norms_beyond_the_decoder.delta_rule import delta_rule, l2_norm
+from snippets.norms_beyond_the_decoder.rwkv7 import head_norm, removal_key
+from tests.snippets.norms_beyond_the_decoder.float64 import (
+    DTYPES,
+    assert_close,
+    centred,
+    delta,
+    draw,
+    same_gradients,
+    unit,
+)
+
+SHAPES = ((1,), (2, 7), (1, 3, 5), (2, 3, 1, 13))
+
+# L2 norm -----------------------------------------------------------------------
+
+
+def check_length(function):
+    for shape in SHAPES:
+        for scale, eps in ((1, 1e-6), (1e-3, 1e-6), (1e-4, 1e-2), (1e4, 1e-6)):
+            x = draw(*shape, scale=scale, offset=0.4 * scale)
+            assert_close(function(x, eps=eps), unit(x, eps), 1e-11)
+
+
+def check_length_default(function):
+    x = draw(4, 9, scale=1e-3)
+    assert_close(function(x), unit(x), 1e-11)
+
+
+def check_length_gradients(function):
+    for shape in SHAPES[1:]:
+        same_gradients(function, unit, (draw(*shape, scale=0.1),))
+    zero = torch.zeros(3, 4, dtype=torch.float64, requires_grad=True)
+    (slope,) = torch.autograd.grad(function(zero).sum(), zero)
+    assert bool(slope.isfinite().all()), "no finite gradient at zero"
+
+
+def check_length_low_precision(function):
+    for dtype in DTYPES[1:]:
+        for scale in (1.0, 300.0):
+            x = draw(5, 64, scale=scale, dtype=dtype)
+            y = function(x)
+            assert y.dtype == dtype, y.dtype
+            unit_of = torch.finfo(dtype).eps
+            assert_close(y, unit(x.double()), 0.51 * unit_of, 1e-6)
+
+
+LENGTH = [
+    check_length,
+    check_length_default,
+    check_length_gradients,
+    check_length_low_precision,
+]
+
+
+def _wide(x):
+    return x.to(torch.promote_types(x.dtype, torch.float32))
+
+
+def eps_added_to_the_length(x, eps=1e-6):
+    wide = _wide(x)
+    return (wide / (wide.norm(dim=-1, keepdim=True) + eps)).to(x.dtype)
+
+
+def length_clamped(x, eps=1e-6):
+    """F.normalize"""
+    return F.normalize(_wide(x), dim=-1, eps=eps).to(x.dtype)
+
+
+def eps_squared(x, eps=1e-6):
+    wide = _wide(x)
+    return (wide * torch.rsqrt(wide.square().sum(-1, keepdim=True) + eps**2)).to(
+        x.dtype
+    )
+
+
+def mean_for_sum(x, eps=1e-6):
+    wide = _wide(x)
+    return (wide * torch.rsqrt(wide.square().mean(-1, keepdim=True) + eps)).to(x.dtype)
+
+
+def rms_norm_over_root_d(x, eps=1e-6):
+    return (mean_for_sum(_wide(x), eps) / x.shape[-1] ** 0.5).to(x.dtype)
+
+
+def not_rooted(x, eps=1e-6):
+    wide = _wide(x)
+    return (wide / (wide.square().sum(-1, keepdim=True) + eps)).to(x.dtype)
+
+
+def sum_of_magnitudes(x, eps=1e-6):
+    wide = _wide(x)
+    return (wide / (wide.abs().sum(-1, keepdim=True) + eps)).to(x.dtype)
+
+
+def over_all_dimensions(x, eps=1e-6):
+    wide = _wide(x)
+    return (wide * torch.rsqrt(wide.square().sum() + eps)).to(x.dtype)
+
+
+def length_detached(x, eps=1e-6):
+    wide = _wide(x)
+    scale = torch.rsqrt(wide.square().sum(-1, keepdim=True) + eps).detach()
+    return (wide * scale).to(x.dtype)
+
+
+def squares_in_low_precision(x, eps=1e-6):
+    return x * torch.rsqrt(x.square().sum(-1, keepdim=True) + eps)
+
+
+LENGTH_WRONG = [
+    eps_added_to_the_length,
+    length_clamped,
+    eps_squared,
+    mean_for_sum,
+    rms_norm_over_root_d,
+    not_rooted,
+    sum_of_magnitudes,
+    over_all_dimensions,
+    length_detached,
+    squares_in_low_precision,
+]
+
+
+@pytest.mark.parametrize("check", LENGTH, ids=lambda f: f.__name__)
+def test_l2_norm(check):
+    check(l2_norm)
+
+
+@pytest.mark.parametrize("variant", LENGTH_WRONG, ids=lambda v: v.__name__)
+def test_l2_norm_known_wrong(variant, known_wrong):
+    known_wrong.rejected_by(LENGTH, variant)
+
+
+THEIRS = (modeling_qwen3_next, modeling_qwen3_5, modeling_kimi_linear)
+
+
+@pytest.mark.parametrize(
+    "module", (*THEIRS, modeling_olmo_hybrid), ids=lambda m: m.__name__.split(".")[-2]
+)
+def test_l2_norm_of_transformers(module):
+    for scale in (1.0, 1e-3):
+        x = draw(3, 5, 16, scale=scale, dtype=torch.float32)
+        assert_close(module.l2norm(x), l2_norm(x), 1e-6, 1e-7)
+
+
+# The delta rule ----------------------------------------------------------------
+
+
+def draws(shape, d_k, d_v, channels):
+    q, k = draw(*shape, d_k), draw(*shape, d_k, seed=1)
+    v = draw(*shape, d_v, seed=2)
+    beta = torch.sigmoid(draw(*shape, seed=3))
+    decay = torch.sigmoid(draw(*shape, channels, seed=4) + 1)
+    return q, unit(k), v, beta, decay
+
+
+def check_against_matrices(function):
+    for time, d_k, d_v, channels in ((1, 3, 3, 1), (6, 4, 3, 1), (7, 3, 5, 3)):
+        parts = draws((time,), d_k, d_v, channels)
+        (y, state), (expected, last) = function(*parts), delta(*parts)
+        assert_close(y, expected)
+        assert_close(state, last, what="state")
+
+
+def check_rows_are_independent(function):
+    parts = draws((2, 3, 5), 4, 3, 1)
+    y, state = function(*parts)
+    for i in range(2):
+        for j in range(3):
+            expected, last = delta(*(part[i, j] for part in parts))
+            assert_close(y[i, j], expected)
+            assert_close(state[i, j], last, what="state")
+
+
+def check_delta_gradients(function):
+    parts = draws((5,), 3, 4, 3)
+    same_gradients(
+        lambda *x: torch.cat([t.flatten() for t in function(*x)]),
+        lambda *x: torch.cat([t.flatten() for t in delta(*x)]),
+        parts,
+    )
+
+
+DELTA = [check_against_matrices, check_rows_are_independent, check_delta_gradients]
+
+
+def _rule(step):
+    """A recurrence from one step (state, q, k, v, beta, decay) -> state, out."""
+
+    def wrong(q, k, v, beta, decay):
+        state = torch.zeros(*k.shape[:-2], k.shape[-1], v.shape[-1]).to(v)
+        outputs = []
+        for t in range(k.shape[-2]):
+            state, y = step(
+                state,
+                q[..., t, :],
+                k[..., t, :],
+                v[..., t, :],
+                beta[..., t, None, None],
+                decay[..., t, :, None],
+            )
+            outputs.append(y)
+        return torch.stack(outputs, -2), state
+
+    wrong.__name__ = step.__name__
+    return wrong
+
+
+def _read(state, vector):
+    return (vector[..., None, :] @ state).squeeze(-2)
+
+
+def _outer(k, v):
+    return k[..., :, None] * v[..., None, :]
+
+
+@_rule
+def nothing_erased(state, q, k, v, beta, decay):
+    state = decay * state + beta * _outer(k, v)
+    return state, _read(state, q)
+
+
+@_rule
+def read_before_the_update(state, q, k, v, beta, decay):
+    y = _read(state, q)
+    state = decay * state
+    return state + beta * _outer(k, v - _read(state, k)), y
+
+
+@_rule
+def error_before_the_decay(state, q, k, v, beta, decay):
+    error = v - _read(state, k)
+    state = decay * state + beta * _outer(k, error)
+    return state, _read(state, q)
+
+
+@_rule
+def decay_after_the_update(state, q, k, v, beta, decay):
+    state = decay * (state + beta * _outer(k, v - _read(state, k)))
+    return state, _read(state, q)
+
+
+@_rule
+def beta_only_on_the_value(state, q, k, v, beta, decay):
+    state = decay * state
+    state = state + _outer(k, beta.squeeze(-1) * v - _read(state, k))
+    return state, _read(state, q)
+
+
+@_rule
+def beta_only_on_the_erasure(state, q, k, v, beta, decay):
+    state = decay * state
+    state = state + _outer(k, v - beta.squeeze(-1) * _read(state, k))
+    return state, _read(state, q)
+
+
+@_rule
+def error_added(state, q, k, v, beta, decay):
+    state = decay * state
+    state = state + beta * _outer(k, v + _read(state, k))
+    return state, _read(state, q)
+
+
+@_rule
+def recalled_with_the_query(state, q, k, v, beta, decay):
+    state = decay * state
+    state = state + beta * _outer(k, v - _read(state, q))
+    return state, _read(state, q)
+
+
+@_rule
+def decay_exponentiated(state, q, k, v, beta, decay):
+    state = decay.exp() * state
+    state = state + beta * _outer(k, v - _read(state, k))
+    return state, _read(state, q)
+
+
+DELTA_WRONG = [
+    nothing_erased,
+    read_before_the_update,
+    error_before_the_decay,
+    decay_after_the_update,
+    beta_only_on_the_value,
+    beta_only_on_the_erasure,
+    error_added,
+    recalled_with_the_query,
+    decay_exponentiated,
+]
+
+
+@pytest.mark.parametrize("check", DELTA, ids=lambda f: f.__name__)
+def test_delta_rule(check):
+    check(delta_rule)
+
+
+@pytest.mark.parametrize("variant", DELTA_WRONG, ids=lambda v: v.__name__)
+def test_delta_rule_known_wrong(variant, known_wrong):
+    known_wrong.rejected_by(DELTA, variant)
+
+
+def ours(q, k, v, log_decay, beta):
+    """Both norms and the scale, from (batch, time, heads, d)."""
+    q, k = l2_norm(q) / q.shape[-1] ** 0.5, l2_norm(k)
+    parts = (part.transpose(1, 2) for part in (q, k, v, beta, log_decay))
+    q, k, v, beta, log_decay = parts
+    if log_decay.dim() == 3:
+        log_decay = log_decay[..., None]
+    y, state = delta_rule(q, k, v, beta, log_decay.exp())
+    return y.transpose(1, 2), state
+
+
+@pytest.mark.parametrize("form", ("recurrent", "chunk"))
+def test_gated_delta_net_of_qwen3_next(form):
+    q, k, v = (draw(2, 9, 3, 8, seed=i, dtype=torch.float32) for i in range(3))
+    beta = torch.sigmoid(draw(2, 9, 3, seed=3, dtype=torch.float32))
+    g = -torch.sigmoid(draw(2, 9, 3, seed=4, dtype=torch.float32))
+    rule = getattr(modeling_qwen3_next, f"torch_{form}_gated_delta_rule")
+    options = {"use_qk_l2norm_in_kernel": True, "output_final_state": True}
+    y, state = rule(q, k, v, g=g, beta=beta, **options)
+    expected, last = ours(q, k, v, g, beta)
+    assert_close(y, expected, 1e-4, 1e-6)
+    assert_close(state, last, 1e-4, 1e-6)
+
+
+# RWKV-7 ------------------------------------------------------------------------
+
+
+def check_removal(function):
+    for shape, heads in (((2, 12), 3), ((1, 4, 10), 2), ((3, 6), 1)):
+        k, scale = draw(*shape), draw(shape[-1], seed=1, offset=0.8)
+        parts = (k * scale).reshape(*shape[:-1], heads, -1)
+        expected = (parts / (parts * parts).sum(-1, keepdim=True).sqrt()).reshape(shape)
+        assert_close(function(k, scale, heads), expected)
+        theirs = F.normalize(parts, dim=-1, p=2.0).reshape(shape)
+        assert_close(function(1e-4 * k, scale, heads), theirs)
+
+
+def check_removal_gradients(function):
+    def reference(k, scale):
+        parts = (k * scale).unflatten(-1, (3, 4))
+        return (parts / (parts * parts).sum(-1, keepdim=True).sqrt()).flatten(-2)
+
+    inputs = (draw(2, 12), draw(12, seed=1, offset=0.8))
+    same_gradients(lambda k, s: function(k, s, 3), reference, inputs)
+
+
+def check_removal_zero_and_dtype(function):
+    for dtype in DTYPES:
+        k = draw(3, 8, dtype=dtype, scale=1e-3)
+        k[1] = 0
+        y = function(k, torch.ones(8, dtype=dtype), 2)
+        assert y.dtype == dtype
+        assert torch.equal(y[1], torch.zeros(8, dtype=dtype)), "zero in, zero out"
+        lengths = y[0].double().unflatten(-1, (2, 4)).norm(dim=-1)
+        assert bool((lengths - 1).abs().max() < 2 * torch.finfo(dtype).eps + 1e-6)
+
+
+REMOVAL = [check_removal, check_removal_gradients, check_removal_zero_and_dtype]
+
+
+def scale_after_the_length(k, scale, heads):
+    return removal_key(k, torch.ones_like(scale), heads) * scale
+
+
+def scale_ignored(k, scale, heads):
+    return removal_key(k, torch.ones_like(scale), heads)
+
+
+def across_the_heads(k, scale, heads):
+    return removal_key(k, scale, 1)
+
+
+def head_by_head_rms(k, scale, heads):
+    return removal_key(k, scale, heads) * (k.shape[-1] // heads) ** 0.5
+
+
+def eps_in_the_root_removal(k, scale, heads):
+    parts = (k * scale).unflatten(-1, (heads, -1))
+    return l2_norm(parts).flatten(-2)
+
+
+def time_for_heads(k, scale, heads):
+    parts = (k * scale).unflatten(-1, (-1, heads))
+    return F.normalize(parts, dim=-2).flatten(-2)
+
+
+REMOVAL_WRONG = [
+    scale_after_the_length,
+    scale_ignored,
+    across_the_heads,
+    head_by_head_rms,
+    eps_in_the_root_removal,
+    time_for_heads,
+]
+
+
+@pytest.mark.parametrize("check", REMOVAL, ids=lambda f: f.__name__)
+def test_removal_key(check):
+    check(removal_key)
+
+
+@pytest.mark.parametrize("variant", REMOVAL_WRONG, ids=lambda v: v.__name__)
+def test_removal_key_known_wrong(variant, known_wrong):
+    known_wrong.rejected_by(REMOVAL, variant)
+
+
+def affine(d):
+    return draw(d, seed=5, offset=0.8, scale=0.5), draw(d, seed=6)
+
+
+def check_head_norm(function):
+    for shape, heads, scale in (((4, 12), 3, 1), ((2, 3, 10), 2, 0.01), ((5, 6), 1, 9)):
+        y, (gain, bias) = draw(*shape, scale=scale, offset=scale), affine(shape[-1])
+        parts = y.reshape(*shape[:-1], heads, -1)
+        expected = centred(parts, 64e-5).reshape(shape) * gain + bias
+        assert_close(function(y, gain, bias, heads), expected)
+        other = centred(parts, 1e-2).reshape(shape) * gain + bias
+        assert_close(function(y, gain, bias, heads, 1e-2), other)
+
+
+def check_head_norm_is_torchs(function):
+    gain, bias = affine(12)
+    y = draw(7, 12)
+    theirs = F.group_norm(y, 3, gain, bias, 64e-5)
+    assert_close(function(y, gain, bias, 3), theirs)
+    same_gradients(
+        lambda *x: function(*x, 3),
+        lambda *x: F.group_norm(x[0], 3, *x[1:], 64e-5),
+        (y, gain, bias),
+    )
+
+
+def check_head_norm_low_precision(function):
+    for dtype in DTYPES[1:]:
+        y = draw(5, 24, scale=20, dtype=dtype)
+        gain, bias = (part.to(dtype) for part in affine(24))
+        out = function(y, gain, bias, 4)
+        parts = y.double().unflatten(-1, (4, -1))
+        expected = centred(parts, 64e-5).flatten(-2) * gain.double() + bias.double()
+        assert out.dtype == dtype
+        assert_close(out, expected, 0.51 * torch.finfo(dtype).eps, 1e-5)
+
+
+HEAD_NORM = [check_head_norm, check_head_norm_is_torchs, check_head_norm_low_precision]
+
+
+def mean_left_in(y, gain, bias, heads, eps=64e-5):
+    parts = y.unflatten(-1, (heads, -1))
+    scale = torch.rsqrt(parts.square().mean(-1, keepdim=True) + eps)
+    return (parts * scale).flatten(-2) * gain + bias
+
+
+def one_group(y, gain, bias, heads, eps=64e-5):
+    return layer_norm(y, gain, bias, eps)
+
+
+def default_eps(y, gain, bias, heads, eps=1e-5):
+    return head_norm(y, gain, bias, heads, eps)
+
+
+def group_norm_over_time(y, gain, bias, heads, eps=64e-5):
+    """(batch, time, d) handed to GroupNorm as (batch, d, time)."""
+    if y.dim() == 2:
+        y = y[None]
+        return F.group_norm(y.mT, heads, gain, bias, eps).mT[0]
+    return F.group_norm(y.mT, heads, gain, bias, eps).mT
+
+
+def unbiased_variance(y, gain, bias, heads, eps=64e-5):
+    parts = y.unflatten(-1, (heads, -1))
+    parts = parts - parts.mean(-1, keepdim=True)
+    scale = torch.rsqrt(parts.var(-1, keepdim=True) + eps)
+    return (parts * scale).flatten(-2) * gain + bias
+
+
+def no_bias(y, gain, bias, heads, eps=64e-5):
+    return head_norm(y, gain, torch.zeros_like(bias), heads, eps)
+
+
+HEAD_NORM_WRONG = [
+    mean_left_in,
+    one_group,
+    default_eps,
+    group_norm_over_time,
+    unbiased_variance,
+    no_bias,
+]
+
+
+@pytest.mark.parametrize("check", HEAD_NORM, ids=lambda f: f.__name__)
+def test_head_norm(check):
+    check(head_norm)
+
+
+@pytest.mark.parametrize("variant", HEAD_NORM_WRONG, ids=lambda v: v.__name__)
+def test_head_norm_known_wrong(variant, known_wrong):
+    known_wrong.rejected_by(HEAD_NORM, variant)
+
+
+# What the page says ------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("length", "beta"), ((1.0, 0.3), (1.0, 2.0), (1.6, 0.9)))
+def test_eigenvalues_of_one_step(length, beta):
+    k = length * unit(draw(6), eps=0.0)
+    matrix = torch.eye(6, dtype=torch.float64) - beta * torch.outer(k, k)
+    expected = torch.ones(6, dtype=torch.float64)
+    expected[0] = 1 - beta * length**2
+    assert_close(torch.linalg.eigvalsh(matrix), expected.sort().values)
+
+
+def test_unit_keys_never_lengthen_what_is_stored():
+    """No value written: the state can only shrink, for beta up to 2."""
+    generator = torch.Generator().manual_seed(0)
+    for beta in (0.3, 1.0, 1.99):
+        state = torch.randn(8, 4, generator=generator, dtype=torch.float64)
+        for _ in range(50):
+            k = unit(torch.randn(8, generator=generator, dtype=torch.float64), eps=0)
+            new = state - beta * torch.outer(k, k @ state)
+            assert new.norm() <= state.norm() * (1 + 1e-12)
+            state = new
+
+
+def test_the_same_long_key_again_and_again_doubles_the_error():
+    key = torch.zeros(40, 3, dtype=torch.float64)
+    key[:, 0] = 2.0
+    v, ones = torch.ones(40, 1).double(), torch.ones(40, 1).double()
+    y, _ = delta_rule(key, key, v, 0.75 * ones[:, 0], ones)
+    errors = (y - 1).abs().squeeze(-1)
+    assert_close(errors[1:] / errors[:-1], torch.full((39,), 2.0), 1e-6)
+
+
+def test_rwkv7_transition_stays_within_the_unit_circle():
+    generator = torch.Generator().manual_seed(1)
+    for _ in range(50):
+        k, rate, keep = torch.randn(3, 8, generator=generator, dtype=torch.float64)
+        rate, keep = torch.sigmoid(rate), torch.sigmoid(keep)
+        unit_key = removal_key(k, torch.ones(8), 1)
+        matrix = torch.diag(keep) - torch.outer(unit_key, rate * unit_key)
+        assert torch.linalg.eigvals(matrix).abs().max() <= 1
