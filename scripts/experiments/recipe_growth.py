@@ -20,7 +20,9 @@ matrices, then on everything that learns.
 
 from functools import partial
 
+from scripts.measure.design import Design, Run
 from scripts.measure.records import Step
+from scripts.measure.spread import number
 
 PARALLEL = True
 SEEDS = tuple(range(8))
@@ -296,20 +298,268 @@ def measure(size: str) -> list[Step]:
     ]
 
 
+# What was asked, and how it was held equal ---------------------------------
+
+
+def _runs(record) -> list[Run]:
+    """Every stack as drawn: nothing is trained."""
+    return [
+        Run(row["recipe"], row["seed"], (row["layers"],), width=row["d"], steps=0)
+        for row in record.rows
+    ]
+
+
+DESIGN = Design(
+    says=("at_initialization",),
+    arms=RECIPES,
+    runs=_runs,
+    words={
+        "en": {
+            "question": (
+                "What does each residual recipe do to a fresh stack: to the size of "
+                "the stream, to the likeness of tokens, to the gradient from the last "
+                "layer to the first, and to the first step?"
+            ),
+            "refuted_by": (
+                "A stream that grows where the recipe says that it does not; a change "
+                "of the output that grows with depth where the recipe promises that "
+                "it does not; an exponent that differs between the two widths."
+            ),
+            "arms": {
+                "post": "Post-Norm",
+                "pre": "Pre-Norm",
+                "gpt2": "GPT-2's initialization",
+            },
+            "stopping": (
+                "Nothing is trained: each stack is drawn once for a seed, run forward "
+                "and backward once, and moved along its gradient by a tiny step."
+            ),
+        },
+        "zh": {
+            "question": (
+                "每种残差配方对一个新建的模型做了什么：残差流有多大，token 之间有多像，"
+                "梯度从末层传到首层变成多少，走第一步时输出移动多远？"
+            ),
+            "refuted_by": (
+                "配方说残差流不增长，实测却增长；配方许诺输出的变化与深度无关，"
+                "实测却随深度增大；增长指数在两种宽度下不一样。"
+            ),
+            "arms": {
+                "post": "Post-Norm",
+                "pre": "Pre-Norm",
+                "gpt2": "GPT-2 的初始化",
+            },
+            "stopping": (
+                "不训练：每个种子只取一次初值，前向、反向各一次，再沿梯度移动极小的一步。"
+            ),
+        },
+    },
+)
+
+
 # What the page says -------------------------------------------------------
 
 
+def _values(record, recipe: str, d: int, layers: int, of) -> list:
+    """of(row) for each seed, in order."""
+    rows = record.select(recipe=recipe, d=d, layers=layers)
+    return [of(row) for row in sorted(rows, key=lambda row: row["seed"])]
+
+
+def _grid(record) -> tuple[list[int], list[int]]:
+    """(widths, depths) of which every recipe has its rows."""
+    rows = record.rows
+    widths = sorted({row["d"] for row in rows})
+    depths = sorted({row["layers"] for row in rows})
+    return widths, depths
+
+
+def _exponent(sizes: list[float]) -> float:
+    """p of the law RMS = c * l ** p over the upper three quarters of the layers."""
+    from math import log
+    from statistics import linear_regression
+
+    most = len(sizes) - 1
+    layers = range(max(most // 4, 1), most + 1)
+    logs = [log(layer) for layer in layers], [log(sizes[layer]) for layer in layers]
+    return linear_regression(*logs).slope
+
+
+def _ratio(over: float, under: float) -> float:
+    """A ratio; 0 where nothing moves at all."""
+    return over / under if under else 0.0
+
+
+def _factor(value: float) -> str:
+    """Three digits at most: 0, 1.5e-09, 0.04, 1.28, 12.3, 345."""
+    if value and value < 0.005:
+        return f"{value:.0e}"
+    digits = 0 if value >= 99.5 or not value else 1 if value >= 9.95 else 2
+    return number(value, digits)
+
+
+def growth(record, recipe: str, d: int, change: str) -> list[float]:
+    """Change of the output in the deepest stack over that in the least, by seed."""
+    _, depths = _grid(record)
+    at = CHANGES.index(change)
+    under, over = (
+        _values(record, recipe, d, layers, lambda row: row["changes"][at])
+        for layers in (depths[0], depths[-1])
+    )
+    return [_ratio(a, b) for a, b in zip(over, under, strict=True)]
+
+
 def facts(record) -> dict[str, str]:
-    return {"seeds": str(len(record.provenance["seeds"]))}
+    from statistics import median
+
+    widths, depths = _grid(record)
+    most = depths[-1]
+    size = SIZES[record.size]
+    found = {
+        "seeds": str(len(record.provenance["seeds"])),
+        "narrow": str(widths[0]),
+        "wide": str(widths[-1]),
+        "least": str(depths[0]),
+        "most": str(most),
+        "tokens": str(size["batch"] * size["time"]),
+    }
+    for recipe in RECIPES:
+        for d, suffix in ((widths[-1], ""), (widths[0], "_narrow")):
+
+            def note(name, of, write, recipe=recipe, d=d, suffix=suffix):
+                values = _values(record, recipe, d, most, of)
+                found[f"{recipe}_{name}{suffix}"] = write(median(values))
+
+            note("rms", lambda row: row["stream"][-1], _factor)
+            note("p", lambda row: _exponent(row["stream"]), number)
+            note("share", lambda row: 100 * row["share"], lambda v: f"{_factor(v)} %")
+            note("cosine", lambda row: row["cosine"], number)
+            note("gradient", lambda row: _ratio(*row["gradients"]), _factor)
+            for change in CHANGES:
+                grown = growth(record, recipe, d, change)
+                found[f"{recipe}_{change}{suffix}"] = _factor(median(grown))
+                if change in ("sgd", "sgd_all"):
+                    low, high = min(grown), max(grown)
+                    text = f"[{_factor(low)}, {_factor(high)}]"
+                    found[f"{recipe}_{change}{suffix}_range"] = text
+    return found
 
 
+_NAMES = {
+    "en": {
+        "post": "Post-Norm",
+        "pre": "Pre-Norm",
+        "gpt2": "GPT-2's init",
+        "sandwich": "Sandwich, Peri-LN",
+        "reordered": "reordered, QK-Norm",
+        "lns": "LayerNorm Scaling",
+        "mix_ln": "Mix-LN",
+        "deepnorm": "DeepNorm",
+        "admin": "Admin",
+        "t_fixup": "T-Fixup",
+        "rezero": "ReZero",
+        "layer_scale": "LayerScale",
+        "magneto": "Magneto",
+        "residual": "ResiDual",
+        "siamese": "SiameseNorm",
+        "pangu": "depth-scaled sandwich",
+        "gpas": "GPAS",
+        "depth_mup": "depth-µP",
+        "complete_p": "CompleteP",
+        "attention_residuals": "Attention Residuals",
+    }
+}
+_NAMES["zh"] = _NAMES["en"] | {
+    "gpt2": "GPT-2 的初始化",
+    "sandwich": "夹心，Peri-LN",
+    "reordered": "只在出口，QK-Norm",
+    "pangu": "深度缩放的夹心",
+}
 WORDS = {
-    "zh": {"title": "残差配方", "caption": "{seeds}", "alt": "{seeds}"},
-    "en": {"title": "Residual recipes", "caption": "{seeds}", "alt": "{seeds}"},
+    "zh": {
+        **_NAMES["zh"],
+        "title": "新建模型：残差流有多大，第一步走多远",
+        "factor": "倍数（对数刻度）",
+        "stream": "末层之后残差流的均方根（开头是 1）",
+        "sgd_all": "一步 SGD 的输出变化：{most} 层比 {least} 层",
+        "signs_all": "一步符号更新的输出变化：{most} 层比 {least} 层",
+        "band": "{seeds} 个种子的中位数，d = {wide}；浅色小点：d = {narrow}。",
+        "caption": (
+            "二十种残差配方，都没有训练：残差流增长到多少，以及层数从 {least} 增到 "
+            "{most} 时，一步更新让输出移动的幅度变为原来的多少。"
+        ),
+        "alt": (
+            "点图，一行一种配方，横轴是对数刻度的倍数。残差流：Pre-Norm {pre_rms}，"
+            "Magneto {magneto_rms}，Post-Norm 和 DeepNorm 都是 {post_rms}，"
+            "CompleteP {complete_p_rms}，深度缩放的夹心 {pangu_rms}。"
+            "一步 SGD 的输出变化：Post-Norm {post_sgd_all}，ResiDual "
+            "{residual_sgd_all}，Pre-Norm {pre_sgd_all}，DeepNorm "
+            "{deepnorm_sgd_all}，CompleteP {complete_p_sgd_all}。"
+        ),
+    },
+    "en": {
+        **_NAMES["en"],
+        "title": "Fresh stacks: how large the stream, how far the first step",
+        "factor": "factor (logarithmic)",
+        "stream": "RMS of the stream behind the last layer (1 at first)",
+        "sgd_all": "Output's change by an SGD step, {most} layers over {least}",
+        "signs_all": "Output's change by a sign step, {most} layers over {least}",
+        "band": "Medians of {seeds} seeds, d = {wide}; pale and small: d = {narrow}.",
+        "caption": (
+            "Twenty residual recipes, none trained: how large the stream becomes, and "
+            "how much farther one step moves the output of {most} layers than that of "
+            "{least}."
+        ),
+        "alt": (
+            "Dot plot, one row a recipe, factors on a logarithmic axis. Stream: "
+            "Pre-Norm {pre_rms}, Magneto {magneto_rms}, Post-Norm and DeepNorm "
+            "{post_rms}, CompleteP {complete_p_rms}, depth-scaled sandwich "
+            "{pangu_rms}. Change by an SGD step: Post-Norm {post_sgd_all}, ResiDual "
+            "{residual_sgd_all}, Pre-Norm {pre_sgd_all}, DeepNorm "
+            "{deepnorm_sgd_all}, CompleteP {complete_p_sgd_all}."
+        ),
+    },
 }
 
 
 def plot(record, words):
+    from statistics import median
+
     from scripts.measure import look
 
-    return look.new_figure(words, record)[0]
+    widths, depths = _grid(record)
+    figure, axis = look.new_figure(words, record, height=8.2)
+    places = list(range(len(RECIPES)))[::-1]
+    for series, name in enumerate(("stream", "sgd_all", "signs_all")):
+        for d in widths:
+            if name == "stream":
+                sizes = [
+                    median(
+                        _values(record, r, d, depths[-1], lambda row: row["stream"][-1])
+                    )
+                    for r in RECIPES
+                ]
+            else:
+                sizes = [median(growth(record, r, d, name)) for r in RECIPES]
+            drawn = {**look.style(series), "linestyle": "none"}
+            wide = d == widths[-1]
+            axis.plot(
+                sizes,
+                [place + 0.22 * (1 - series) for place in places],
+                markersize=6.5 if wide else 3.5,
+                alpha=1.0 if wide else 0.5,
+                label=words[name] if wide else None,
+                **drawn,
+            )
+    axis.axvline(1, color=look.MUTED, linewidth=1)
+    for place in places[:-1]:
+        axis.axhline(place - 0.5, color=look.MUTED, linewidth=0.4, alpha=0.5)
+    axis.set_yticks(places, [words[recipe] for recipe in RECIPES])
+    axis.set_ylim(-0.6, len(RECIPES) - 0.4)
+    axis.set_xscale("log")
+    look.plain_log(axis.xaxis)
+    axis.set_xlabel(words["factor"])
+    axis.grid(visible=False, axis="y")
+    look.legend(figure, columns=1)
+    look.footer(figure, record, words, words["band"])
+    return figure
