@@ -445,31 +445,29 @@ def facts(record) -> dict[str, str]:
     return found
 
 
-_NAMES = {
-    "en": {
-        "post": "Post-Norm",
-        "pre": "Pre-Norm",
-        "gpt2": "GPT-2's init",
-        "sandwich": "Sandwich, Peri-LN",
-        "reordered": "reordered, QK-Norm",
-        "lns": "LayerNorm Scaling",
-        "mix_ln": "Mix-LN",
-        "deepnorm": "DeepNorm",
-        "admin": "Admin",
-        "t_fixup": "T-Fixup",
-        "rezero": "ReZero",
-        "layer_scale": "LayerScale",
-        "magneto": "Magneto",
-        "residual": "ResiDual",
-        "siamese": "SiameseNorm",
-        "pangu": "depth-scaled sandwich",
-        "gpas": "GPAS",
-        "depth_mup": "depth-µP",
-        "complete_p": "CompleteP",
-        "attention_residuals": "Attention Residuals",
-    }
+_EN = {
+    "post": "Post-Norm",
+    "pre": "Pre-Norm",
+    "gpt2": "GPT-2's init",
+    "sandwich": "Sandwich, Peri-LN",
+    "reordered": "reordered, QK-Norm",
+    "lns": "LayerNorm Scaling",
+    "mix_ln": "Mix-LN",
+    "deepnorm": "DeepNorm",
+    "admin": "Admin",
+    "t_fixup": "T-Fixup",
+    "rezero": "ReZero",
+    "layer_scale": "LayerScale",
+    "magneto": "Magneto",
+    "residual": "ResiDual",
+    "siamese": "SiameseNorm",
+    "pangu": "depth-scaled sandwich",
+    "gpas": "GPAS",
+    "depth_mup": "depth-µP",
+    "complete_p": "CompleteP",
+    "attention_residuals": "Attention Residuals",
 }
-_NAMES["zh"] = _NAMES["en"] | {
+_ZH = _EN | {
     "gpt2": "GPT-2 的初始化",
     "sandwich": "夹心，Peri-LN",
     "reordered": "只在出口，QK-Norm",
@@ -477,7 +475,7 @@ _NAMES["zh"] = _NAMES["en"] | {
 }
 WORDS = {
     "zh": {
-        **_NAMES["zh"],
+        **_ZH,
         "title": "新建模型：残差流有多大，第一步走多远",
         "factor": "倍数（对数刻度）",
         "stream": "末层之后残差流的均方根（开头是 1）",
@@ -498,7 +496,7 @@ WORDS = {
         ),
     },
     "en": {
-        **_NAMES["en"],
+        **_EN,
         "title": "Fresh stacks: how large the stream, how far the first step",
         "factor": "factor (logarithmic)",
         "stream": "RMS of the stream behind the last layer (1 at first)",
