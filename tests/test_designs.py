@@ -30,7 +30,6 @@ UNDECLARED = {
     "norm_free",
     "normformer_speed",
     "qk_norm_stability",
-    "residual_growth",
     "warmup_sensitivity",
 }
 LANGUAGES = {"zh", "en"}
