@@ -28,7 +28,6 @@ UNDECLARED = {
     "depth_limit",
     "init_gradients",
     "norm_free",
-    "normformer_speed",
     "qk_norm_stability",
     "warmup_sensitivity",
 }
