@@ -297,6 +297,7 @@ def facts(record) -> dict[str, str]:
         "d": str(d),
         "layers": str(setting["layers"]),
         "steps": str(setting["steps"]),
+        "rate": f"{setting['lr']:g}",
         "chance": _percent(1 / d),
         "hidden_chance": _percent(1 / (4 * d)),
         "stream_before": _percent(share("LayerNorm", "GELU", "before", "stream")),
