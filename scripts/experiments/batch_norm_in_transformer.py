@@ -32,8 +32,9 @@ losses are in nats per byte, an infinite one or NaN is null.
 
 from functools import cache, partial
 
+from scripts.measure.design import Design, Run
 from scripts.measure.records import Step
-from scripts.measure.spread import integer
+from scripts.measure.spread import integer, paired
 
 PARALLEL = True  # untimed steps share the cores
 SEEDS = tuple(range(5))
@@ -670,7 +671,7 @@ def _ahead_from(record, batch) -> str:
 
 
 def facts(record) -> dict[str, str]:
-    from math import log
+    from math import isfinite, log
     from statistics import fmean, median
 
     from scripts.measure.batching import batching_facts
@@ -696,6 +697,11 @@ def facts(record) -> dict[str, str]:
         found[name] = _number(median(values), digits)
         found[f"{name}_range"] = _range(values, digits)
 
+    def note_paired(name, ours, theirs):
+        if all(map(isfinite, ours + theirs)):
+            found[f"{name}_paired"] = (gap := paired(ours, theirs)).text()
+            found[f"{name}_bound"] = gap.bound()
+
     names = {str(batch): batch for batch in batches}
     names |= {"least": batches[0], "second": batches[1], "most": batches[-1]}
     names["reference"] = reference
@@ -719,6 +725,7 @@ def facts(record) -> dict[str, str]:
             note(f"{prefix}mismatch_{name}", change, 3)
             note(f"{prefix}lag_{name}", _apart(scores["running"], scores["exact"]), 3)
             note(f"{prefix}behind_{name}", _apart(scores["running"], layer), 3)
+            note_paired(f"{prefix}behind_{name}", scores["running"], layer)
             note(f"{prefix}own_behind_{name}", _apart(scores["own"], layer), 3)
             note(f"{prefix}seems_ahead_{name}", _apart(layer, scores["own"]), 3)
             reach = _scores(record, "reach", "BatchNorm", batch, chosen_by=by)
@@ -759,6 +766,7 @@ def facts(record) -> dict[str, str]:
     layer = _scores(record, "loss", "LayerNorm", reference)
     note("rms_norm_reference", rms, 3)
     note("rms_norm_behind", _apart(rms, layer), 3)
+    note_paired("rms_norm_behind", rms, layer)
 
     rate = _best(record, "LayerNorm", reference)
     rows = _rows(record, "shared", "LayerNorm", batch=reference, rate=rate)
@@ -788,11 +796,12 @@ def facts(record) -> dict[str, str]:
         rows = _rows(record, "pad_shift", **wanted)
         note(f"{padding}_shift_first", [row["values"][0] for row in rows])
         note(f"{padding}_shift_rest", [fmean(row["values"][1:]) for row in rows])
-    apart = _apart(
-        _scores(record, "loss", "BatchNorm", reference, "pooled"),
-        _scores(record, "loss", "BatchNorm", reference, "masked"),
-    )
-    note("pooled_behind_masked", apart, 3)
+    padded = [
+        _scores(record, "loss", "BatchNorm", reference, padding)
+        for padding in ("pooled", "masked")
+    ]
+    note("pooled_behind_masked", _apart(*padded), 3)
+    note_paired("pooled_behind_masked", *padded)
 
     (one_by_one,) = _rows(record, "seconds_one_by_one")
     (together,) = _rows(record, "seconds_together")
@@ -801,6 +810,109 @@ def facts(record) -> dict[str, str]:
     found |= batching_facts(one_by_one["values"], together["values"], runs, steps)
     return found
 
+
+def _design_runs(record) -> list[Run]:
+    """Losses in use; padded trainings and the shorter control are arms of their own."""
+    setting = SIZES[record.size]
+    runs = []
+    for row in record.select(quantity="loss"):
+        arm = row["norm"]
+        if row["padding"] != "none":
+            arm = row["padding"]
+        elif row["steps"] != steps_of(setting, row["batch"]):
+            arm = "short"
+        runs.append(
+            Run(
+                arm,
+                row["seed"],
+                cell=(row["batch"], row["steps"]),
+                rate=row["rate"],
+                width=setting["d"],
+                steps=row["steps"],
+                loss=row["values"][0],
+            )
+        )
+    return runs
+
+
+DESIGN = Design(
+    says=("after_training", "differences"),
+    arms=("LayerNorm", "RMSNorm", "BatchNorm", "short", "pooled", "masked"),
+    runs=_design_runs,
+    words={
+        "zh": {
+            "question": (
+                "解码器里换上 BatchNorm，会不会用上未来的 token？比 LayerNorm "
+                "差多少，差在哪里？"
+            ),
+            "refuted_by": (
+                "“模型用上了未来”会被这样的结果推翻：把未来换成别的文字，损失不变。"
+                "“差在两种模式”会被这样的结果推翻：用滑动统计量评分，不比用自己 batch "
+                "的统计量差。"
+            ),
+            "stopping": (
+                "种子、学习率和 token 总数事先定好；发散的训练照样计入，不重跑，"
+                "不剔除。"
+            ),
+            "cell": "batch 大小，步数",
+            "arms": {
+                "LayerNorm": "LayerNorm",
+                "RMSNorm": "RMSNorm（只有一种 batch 大小）",
+                "BatchNorm": "BatchNorm",
+                "short": "BatchNorm，batch 为 1，步数只有 batch 大一档时那么多",
+                "pooled": "BatchNorm，填充计入统计",
+                "masked": "BatchNorm，填充被掩码",
+            },
+        },
+        "en": {
+            "question": (
+                "Does a decoder with BatchNorm use the tokens to come, how far is it "
+                "behind LayerNorm, and why?"
+            ),
+            "refuted_by": (
+                "'It uses the future' falls if replacing the future leaves the loss as "
+                "it was. 'The two modes are to blame' falls if running statistics "
+                "score no worse than those of the own batch."
+            ),
+            "stopping": (
+                "Seeds, rates and the number of tokens were fixed before; runs that "
+                "diverged count as they are, and none was run again or left out."
+            ),
+            "cell": "batch size, steps",
+            "arms": {
+                "LayerNorm": "LayerNorm",
+                "RMSNorm": "RMSNorm (one batch size alone)",
+                "BatchNorm": "BatchNorm",
+                "short": "BatchNorm, batches of 1, as many steps as the next size has",
+                "pooled": "BatchNorm, padding counted in the statistics",
+                "masked": "BatchNorm, padding masked",
+            },
+        },
+    },
+    lacks={
+        "edges.LayerNorm": {
+            "zh": (
+                "batch 为 1 时，LayerNorm 最好的学习率是试过的最小值：它也许还能更好，"
+                "BatchNorm 落后的量只会更大。"
+            ),
+            "en": (
+                "At a batch of one, LayerNorm's best rate is the least tried: it may "
+                "gain outside, and BatchNorm would be further behind."
+            ),
+        },
+        "edges.BatchNorm": {
+            "zh": (
+                "batch 为 1 时，BatchNorm 最好的学习率是试过的最大值：更大的学习率也许"
+                "会缩小它落后的量。页面写明了这一点，没有据此下结论。"
+            ),
+            "en": (
+                "At a batch of one, BatchNorm's best rate is the greatest tried: a "
+                "greater one may shrink its distance. The page says so and rests "
+                "nothing on the size of that distance."
+            ),
+        },
+    },
+)
 
 WORDS = {
     "zh": {

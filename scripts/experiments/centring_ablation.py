@@ -29,8 +29,9 @@ Before training there is no learning rate (null).
 
 from functools import partial
 
+from scripts.measure.design import Design, Run
 from scripts.measure.records import Step
-from scripts.measure.spread import integer, number, span
+from scripts.measure.spread import integer, number, paired, span
 
 PARALLEL = True
 SEEDS = tuple(range(5))
@@ -339,6 +340,7 @@ def _rate(value: float) -> str:
 
 
 def facts(record) -> dict[str, str]:
+    from math import isfinite
     from statistics import mean, median
 
     from scripts.measure.batching import batching_facts
@@ -410,7 +412,18 @@ def facts(record) -> dict[str, str]:
         found[name] = number(median(gaps), 3)
         found[f"{name}_range"] = span(gaps, 3)
         found[f"{name}_positive"] = str(sum(gap > 0 for gap in gaps))
+        if all(map(isfinite, best[first] + best[second])):
+            found[f"{name}_paired"] = (gap := paired(best[first], best[second])).text()
+            found[f"{name}_bound"] = gap.bound()
     whole = [setting for setting, arms in SETTINGS.items() if len(arms) == len(ARMS)]
+    gaps = [
+        paired(*(_losses(record, setting, arm, rate) for arm in GAPS[0][1:]))
+        for setting in whole
+        for rate in rates
+    ]  # RMSNorm less LayerNorm, in every cell that has both
+    found["no_centring_cells"] = str(len(gaps))
+    found["no_centring_resolved"] = str(sum(gap.resolved for gap in gaps))
+    found["no_centring_worst_bound"] = number(max(gap.resolvable for gap in gaps), 2)
     for name, wanted in (("with", True), ("without", False)):
         found[f"diverged_{name}_scaling"] = str(
             sum(
@@ -444,6 +457,58 @@ def facts(record) -> dict[str, str]:
     found["all_runs"] = str(runs * len(best))
     return found | batching_facts(one_by_one, at_once, runs, size["steps"])
 
+
+def _runs(record) -> list[Run]:
+    size = SIZES[record.size]
+    return [
+        Run(
+            row["arm"],
+            row["seed"],
+            cell=(row["setting"],),
+            rate=row["rate"],
+            width=size["d"],
+            steps=steps_of(row["setting"], size),
+            loss=row["values"][0],
+        )
+        for row in record.select(stage="after", quantity="loss")
+    ]
+
+
+DESIGN = Design(
+    says=("after_training", "differences"),
+    arms=tuple(ARMS),
+    runs=_runs,
+    words={
+        "zh": {
+            "question": "LayerNorm 的两步里，训练靠的是中心化，还是缩放？",
+            "refuted_by": (
+                "“中心化可有可无”会被这样的结果推翻：残差流里没有均值时，RMSNorm 的损失"
+                "也高于 LayerNorm。“缩放起作用”会被这样的结果推翻：在每种设置里，"
+                "没有缩放的都不比有缩放的差。"
+            ),
+            "stopping": (
+                "种子、学习率和步数事先定好；发散的训练照样计入，不重跑，不剔除。"
+            ),
+            "cell": "设置",
+        },
+        "en": {
+            "question": (
+                "Which of LayerNorm's two steps does training need, the centring or "
+                "the scaling?"
+            ),
+            "refuted_by": (
+                "'The centring is dispensable' falls if RMSNorm ends above LayerNorm "
+                "without a mean in the stream. 'The scaling does the work' falls if "
+                "the models without it end no higher in any setting."
+            ),
+            "stopping": (
+                "Seeds, rates and steps were fixed before; runs that diverged count as "
+                "they are, and none was run again or left out."
+            ),
+            "cell": "setting",
+        },
+    },
+)
 
 WORDS = {
     "zh": {

@@ -20,6 +20,7 @@ A row holds one quantity of one run: `values` are norms, one for each layer.
 
 from functools import partial
 
+from scripts.measure.design import Design, Run
 from scripts.measure.records import Step
 from scripts.measure.spread import number, span
 
@@ -210,6 +211,72 @@ def measure(size: str) -> list[Step]:
     ]
 
 
+# What it declares -----------------------------------------------------------
+
+
+def _runs(record) -> list[Run]:
+    return [
+        Run(
+            row["variant"],
+            row["seed"],
+            cell=(row["setting"], row["layers"]),
+            width=row["d"],
+            steps=0,
+        )
+        for row in record.select(quantity="ffn_out", dtype="float64")
+    ]
+
+
+DESIGN = Design(
+    says=("at_initialization",),
+    arms=VARIANTS,
+    runs=_runs,
+    words={
+        "en": {
+            "question": (
+                "How do a fresh model's gradients change with depth and from layer to "
+                "layer, in six placements of the norms?"
+            ),
+            "refuted_by": (
+                "For theorem 1 of Xiong et al.: an exponent of the last layer's norm "
+                "away from 0 in Post-Norm or from −1/2 in Pre-Norm, beyond the spread "
+                "over seeds, at either width. For anything said of the other layers: a "
+                "width at which the seeds say otherwise."
+            ),
+            "stopping": (
+                "Nothing is trained: each stack is drawn once for a seed, and one "
+                "batch runs through it forward and backward."
+            ),
+            "arms": {
+                "post": "Post-Norm",
+                "pre": "Pre-Norm",
+                "pre_without_final_norm": "Pre-Norm without its final norm",
+                "sandwich": "sandwich norm",
+                "deepnorm": "DeepNorm",
+                "normformer": "NormFormer",
+            },
+        },
+        "zh": {
+            "question": "六种放法，刚初始化的模型，梯度怎样随深度和层次变化？",
+            "refuted_by": (
+                "对 Xiong 等人的定理 1：不论哪种宽度，只要末层范数的指数在 Post-Norm "
+                "偏离 0、在 Pre-Norm 偏离 −1/2，且超出种子之间的离散。"
+                "对其他层的说法：换一种宽度，各个种子就不这么说。"
+            ),
+            "stopping": "不训练：每个种子抽一次模型，一个批次前向、反向各跑一次。",
+            "arms": {
+                "post": "Post-Norm",
+                "pre": "Pre-Norm",
+                "pre_without_final_norm": "末尾没有归一化的 Pre-Norm",
+                "sandwich": "夹心归一化",
+                "deepnorm": "DeepNorm",
+                "normformer": "NormFormer",
+            },
+        },
+    },
+)
+
+
 # What the page says -------------------------------------------------------
 
 
@@ -235,6 +302,10 @@ def _slope(depths: list[int], sizes: list[float]) -> float:
     from statistics import linear_regression
 
     return linear_regression(list(map(log, depths)), list(map(log, sizes))).slope
+
+
+def _factor(value: float) -> str:
+    return number(value, 0 if value >= 10 else 1)
 
 
 WIDE = {0: "", 1: "_wide"}  # what the names of facts say of a width
@@ -283,7 +354,7 @@ def facts(record) -> dict[str, str]:
             ratios = [v[0] / v[-1] for v in runs[depth]]
             note(f"{name}_ratio_{end}", ratios, 1)
             found[f"{name}_larger_{end}"] = str(sum(r > 1 for r in ratios))
-            found[f"{name}_apart_{end}"] = f"{max(ratios) / min(ratios):.2g}"
+            found[f"{name}_apart_{end}"] = _factor(max(ratios) / min(ratios))
     for variant in VARIANTS:
         wanted = dict(variant=variant, setting="decoder", layers=most, d=widths[0])
         every = [_values(record, matrix, **wanted) for matrix in MATRICES]

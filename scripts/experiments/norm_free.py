@@ -22,8 +22,9 @@ batching, the loss of the bytes' frequencies and seconds of rounds.
 
 from functools import partial
 
+from scripts.measure.design import Design, Run
 from scripts.measure.records import Step
-from scripts.measure.spread import integer
+from scripts.measure.spread import integer, paired
 
 SEEDS = tuple(range(5))
 METHOD = (
@@ -414,6 +415,7 @@ def _steps_to(curve: list[tuple[int, float]], loss: float) -> tuple[str, float]:
 
 
 def facts(record) -> dict[str, str]:
+    from math import isfinite
     from statistics import median
 
     from scripts.measure.batching import batching_facts
@@ -435,12 +437,18 @@ def facts(record) -> dict[str, str]:
     for name in ("d", "layers", "heads", "hidden", "context", "batch", "steps"):
         found[name] = str(setting[name])
 
-    def paired(arm, other, steps=most):
+    def gaps_of(name, arm, other, steps=most):
+        """Notes the differences at the best rates: median, range, mean and error."""
         ours, theirs = (
             _ends(record, each, _best(record, each, steps), steps)
             for each in (arm, other)
         )
-        return [one - two for one, two in zip(ours, theirs, strict=True)]
+        gaps = [one - two for one, two in zip(ours, theirs, strict=True)]
+        found[name] = _number(median(gaps), 3)
+        found[f"{name}_range"] = _range(gaps, 3)
+        if all(map(isfinite, ours + theirs)):
+            found[f"{name}_paired"] = (gap := paired(ours, theirs)).text()
+            found[f"{name}_bound"] = gap.bound()
 
     at = _moments(record)
     places = {"start": 0, "after_first": 1, "after_half": at.index(most // 2)}
@@ -449,12 +457,10 @@ def facts(record) -> dict[str, str]:
     for arm in ARMS:
         best = _best(record, arm)
         ends = _ends(record, arm, best)
-        gaps = paired(arm, "rms_norm")
         found[f"{arm}_rate"] = f"{best:g}"
         found[f"{arm}_end"] = _number(median(ends))
         found[f"{arm}_end_range"] = _range(ends)
-        found[f"{arm}_gap"] = _number(median(gaps), 3)
-        found[f"{arm}_gap_range"] = _range(gaps, 3)
+        gaps_of(f"{arm}_gap", arm, "rms_norm")
         found[f"{arm}_diverged"] = str(_diverged(record, arm, rates))
         found[f"{arm}_diverged_at_best"] = str(_diverged(record, arm, [best]))
         if best in (rates[0], rates[-1]):
@@ -464,9 +470,7 @@ def facts(record) -> dict[str, str]:
             found[f"{arm}_{name}"] = _number(median(losses))
     found["at_edge"] = str(len(at_edge))
 
-    gaps = paired("skip_init", "rms_norm_small")  # small branches in both
-    found["norms_less_gap"] = _number(median(gaps), 3)
-    found["norms_less_gap_range"] = _range(gaps, 3)
+    gaps_of("norms_less_gap", "skip_init", "rms_norm_small")  # small branches in both
     curves: dict[str, list] = {arm: [] for arm in LENGTHS}
     for name, steps in zip(LENGTH_NAMES, lengths, strict=True):
         found[name] = str(steps)
@@ -475,9 +479,7 @@ def facts(record) -> dict[str, str]:
             curve.append((steps, median(_ends(record, arm, best, steps))))
             found[f"{arm}_{name}"] = _number(curve[-1][1])
             found[f"{arm}_{name}_rate"] = f"{best:g}"
-        gaps = paired("ngpt", "rms_norm", steps)
-        found[f"ngpt_gap_{name}"] = _number(median(gaps), 3)
-        found[f"ngpt_gap_{name}_range"] = _range(gaps, 3)
+        gaps_of(f"ngpt_gap_{name}", "ngpt", "rms_norm", steps)
     for name, (_, loss) in zip(LENGTH_NAMES, curves["ngpt"], strict=True):
         sign, needed = _steps_to(curves["rms_norm"], loss)
         found[f"rms_norm_steps_for_{name}"] = f"{sign}{needed:.0f}"
@@ -488,6 +490,74 @@ def facts(record) -> dict[str, str]:
     )
     return found | batching_facts(one_by_one, together, len(SEEDS) * len(rates), most)
 
+
+def _design_runs(record) -> list[Run]:
+    setting = SIZES[record.size]
+    return [
+        Run(
+            row["arm"],
+            row["seed"],
+            cell=(row["steps"],),
+            rate=row["rate"],
+            width=setting["d"],
+            steps=row["steps"],
+            loss=row["values"][-1],
+        )
+        for row in record.select(quantity="held_out")
+    ]
+
+
+DESIGN = Design(
+    says=("after_training", "differences"),
+    arms=ARMS,
+    runs=_design_runs,
+    words={
+        "zh": {
+            "question": (
+                "没有归一化层的小解码器，在各自最好的学习率下与 RMSNorm 差多少？nGPT "
+                "能不能省下步数？"
+            ),
+            "refuted_by": (
+                "“不用归一化也不差”会被这样的结果推翻：在各自最好的学习率下，没有归一化的"
+                "版本都高于 RMSNorm。“nGPT 省步数”会被这样的结果推翻：步数相同的完整"
+                "训练里，它不低于 RMSNorm。"
+            ),
+            "stopping": (
+                "种子、学习率和步数事先定好；发散的训练照样计入，不重跑，不剔除。"
+            ),
+            "cell": "训练步数",
+        },
+        "en": {
+            "question": (
+                "How far are small decoders without norm layers from RMSNorm, each at "
+                "its best rate, and does nGPT save steps?"
+            ),
+            "refuted_by": (
+                "'No worse without norms' falls if every version without them ends "
+                "above RMSNorm at its best rate. 'nGPT saves steps' falls if whole "
+                "trainings of equal length do not end lower with it."
+            ),
+            "stopping": (
+                "Seeds, rates and steps were fixed before; runs that diverged count as "
+                "they are, and none was run again or left out."
+            ),
+            "cell": "steps",
+        },
+    },
+    lacks={
+        "edges.ngpt": {
+            "zh": (
+                "nGPT 在最短的训练里，最好的学习率是试过的最大值，更大的也许更好；"
+                "页面上关于它的结论只用到步数更多的训练。"
+            ),
+            "en": (
+                "nGPT's best rate in the shortest training is the greatest tried, and "
+                "a greater one may be better; what the page concludes rests on the "
+                "longer trainings."
+            ),
+        }
+    },
+)
 
 WORDS = {
     "zh": {

@@ -23,8 +23,9 @@ seconds of one training step, one for each round. A loss that is not finite is n
 
 from functools import partial
 
+from scripts.measure.design import Design, Run
 from scripts.measure.records import Step
-from scripts.measure.spread import span
+from scripts.measure.spread import paired, span
 
 METHOD = (
     "AdamW with betas 0.9 and 0.98, weight decay 0.1 on matrices and embeddings alone, "
@@ -383,10 +384,22 @@ def _ratio_words(pairs: list[tuple]) -> tuple[str, str]:
     return say(value, all(t for _, t in middle)), f"[{say(*low)}, {say(*high)}]"
 
 
+def steepness(record, arm: str, moment: str, rate: float) -> list[float]:
+    """Per seed, fc2's mean |gradient| in the first block over that in the last."""
+    rows = record.select(
+        learning_rate=rate, arm=arm, quantity=f"fc2_gradients_{moment}"
+    )
+    return [
+        row["values"][0] / row["values"][-1]
+        for row in rows
+        if None not in row["values"] and row["values"][-1]
+    ]
+
+
 def facts(record) -> dict[str, str]:
+    from math import isfinite
     from statistics import median
 
-    from scripts.measure.batching import batching_facts
     from scripts.measure.spread import noise_floor, ratio, ratio_interval
 
     chosen, grid = SIZES[record.size], rates(record, "pre")
@@ -420,23 +433,25 @@ def facts(record) -> dict[str, str]:
         found[f"{arm}_rate"] = f"{chosen_rates[arm]:g}"
         found[f"{arm}_loss"] = f"{median(ends):.3f}"
         found[f"{arm}_loss_range"] = span(ends, 3)
-        for moment in ("before", "after"):
-            wanted = dict(arm=arm, quantity=f"fc2_gradients_{moment}")
-            rows = record.select(learning_rate=chosen_rates[arm], **wanted)
-            steep = [
-                row["values"][0] / row["values"][-1]
-                for row in rows
-                if None not in row["values"] and row["values"][-1]
-            ]
-            found[f"{arm}_gradient_ratio_{moment}"] = f"{median(steep):.1f}"
-            found[f"{arm}_gradient_ratio_{moment}_range"] = span(steep, 1)
+        moments = {"before": ("before", chosen_rates[arm])}
+        moments["after"] = ("after", chosen_rates[arm])
+        moments |= {
+            letter: ("after", rate)
+            for letter, rate in zip("abcde", rates(record, arm), strict=False)
+        }
+        for name, (moment, rate) in moments.items():
+            steep = steepness(record, arm, moment, rate)
+            found[f"{arm}_gradient_ratio_{name}"] = f"{median(steep):.1f}"
+            found[f"{arm}_gradient_ratio_{name}_range"] = span(steep, 1)
         base = base_of(arm)
         if arm == base:
             continue
         base = finals(record, base, chosen_rates[base])
-        gaps = [mine - own for mine, own in zip(ends, base, strict=True)]
-        found[f"{arm}_gap"] = f"{median(gaps):+.3f}".replace("-", "−")
-        found[f"{arm}_gap_range"] = span(gaps, 3)
+        pairs = [pair for pair in zip(ends, base, strict=True) if isfinite(sum(pair))]
+        gap = paired(*zip(*pairs, strict=True))
+        found[f"{arm}_gap"] = gap.text()
+        found[f"{arm}_gap_bound"] = gap.bound()
+        found[f"{arm}_gap_worse"] = f"{sum(a > b for a, b in pairs)}/{len(pairs)}"
         for name, share in SHARES.items():
             pairs = ratios(record, arm, share)
             middle, bounds = _ratio_words(pairs)
@@ -472,11 +487,82 @@ def facts(record) -> dict[str, str]:
     found["first_gain_range"] = span([values[0] for values in gains], 2)
     found["last_gain"] = f"{median(values[-1] for values in gains):.2f}"
     found["last_gain_range"] = span([values[-1] for values in gains], 2)
-    (one_by_one,) = record.select(quantity="seconds_one_by_one")
-    (at_once,) = record.select(quantity="seconds_together")
-    return found | batching_facts(
-        one_by_one["values"], at_once["values"], len(SEEDS), chosen["steps"]
-    )
+    return found
+
+
+def _runs(record) -> list[Run]:
+    size = SIZES[record.size]
+    return [
+        Run(
+            arm,
+            row["seed"],
+            cell=("default" if arm.endswith(DEFAULT) else "1/fan-in",),
+            rate=rate,
+            width=size["d"],
+            steps=size["steps"],
+            loss=smooth(row["values"])[-1] if None not in row["values"] else None,
+        )
+        for arm in ARMS
+        for rate in rates(record, arm)
+        for row in record.select(arm=arm, learning_rate=rate, quantity="held_out")
+    ]
+
+
+DESIGN = Design(
+    says=("after_training", "differences"),
+    arms=tuple(ARMS),
+    runs=_runs,
+    words={
+        "zh": {
+            "question": (
+                "NormFormer 比 Pre-LN 用更少的步数达到同样的损失吗？训练之后，首末两块"
+                "的梯度之比变成多少，它随学习率怎样变？"
+            ),
+            "refuted_by": (
+                "“步数更少”会被推翻，如果在最好的学习率下，多数种子的步数比不小于 1。"
+                "“附加的归一化让梯度更均匀”会被推翻，如果在某个学习率下它的比值不比 "
+                "Pre-LN 小。"
+            ),
+            "stopping": (
+                "每次训练 {steps} 步，预热 {warm} 步之后学习率不变；"
+                "种子和学习率事先定好，不看结果加减。"
+            ),
+            "cell": "初始化",
+            "arms": {
+                "pre_default": "Pre-LN，PyTorch 默认初始化",
+                "normformer_default": "NormFormer，PyTorch 默认初始化",
+            },
+        },
+        "en": {
+            "question": (
+                "Does NormFormer reach a loss in fewer steps than Pre-LN? And what "
+                "becomes of the ratio of the gradients in the first and the last block "
+                "in training, at which rate?"
+            ),
+            "refuted_by": (
+                "'Fewer steps' falls if at the best rate most seeds have a ratio of "
+                "steps of one or more. 'The extra norms make gradients more even' "
+                "falls at every rate at which their ratio is not below Pre-LN's."
+            ),
+            "stopping": (
+                "Each run takes {steps} steps, with a constant rate after {warm} steps "
+                "of warm-up; seeds and rates were fixed before, none was added or left "
+                "out."
+            ),
+            "cell": "initialization",
+            "arms": {
+                "pre_default": "Pre-LN with PyTorch's default initialization",
+                "normformer_default": "NormFormer with the default initialization",
+            },
+        },
+    },
+    lacks={
+        "edges.head_scale": {
+            "zh": "只加头的系数时，最好的学习率是试过的最大值：网格少了一格。",
+            "en": "The best rate of head scale alone is the greatest that was tried.",
+        },
+    },
+)
 
 
 WORDS = {

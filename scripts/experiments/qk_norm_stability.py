@@ -23,8 +23,9 @@ is what the gains of QK-Norm allow. `clipped` is one number, the share of
 
 from functools import cache, partial
 
+from scripts.measure.design import Design, Run
 from scripts.measure.records import Step
-from scripts.measure.spread import integer, number, span
+from scripts.measure.spread import integer, number, paired, span
 
 METHOD = (
     "AdamW, betas 0.9 and 0.95, no weight decay, gradients clipped at norm 1, warm-up "
@@ -415,6 +416,10 @@ def facts(record) -> dict[str, str]:
     def differences(a, b):
         return [x - y for x, y in zip(a, b, strict=True)]
 
+    def note_paired(name, ours, theirs):
+        gap = paired(ours, theirs)
+        found[f"{name}_paired"], found[f"{name}_bound"] = gap.text(), gap.bound()
+
     best = {arm: _best(record, arm) for arm in ARMS}
     for arm in ARMS:
         last = {rate: _last(record, "loss", arm, rate) for rate in RATES}
@@ -431,15 +436,21 @@ def facts(record) -> dict[str, str]:
                 theirs = _last(record, "loss", other, best[other])
                 gaps = differences(last[best[arm]], theirs)
                 note(f"{arm}_best_minus_{other}", gaps, 3)
-                gaps = differences(sensitivities, _sensitivities(record, other))
+                if all(map(isfinite, last[best[arm]] + theirs)):
+                    note_paired(f"{arm}_best_minus_{other}", last[best[arm]], theirs)
+                theirs = _sensitivities(record, other)
+                gaps = differences(sensitivities, theirs)
                 note(f"{arm}_sensitivity_minus_{other}", gaps, 3)
+                note_paired(f"{arm}_sensitivity_minus_{other}", sensitivities, theirs)
         for word, rate in NAMED.items():
             losses = _capped_losses(record, arm, rate)
             note(f"{arm}_loss_{word}", losses, 2)
             for other in ("plain", "qk_norm"):
                 if arm != other:
-                    gaps = differences(losses, _capped_losses(record, other, rate))
+                    theirs = _capped_losses(record, other, rate)
+                    gaps = differences(losses, theirs)
                     note(f"{arm}_minus_{other}_{word}", gaps, 2)
+                    note_paired(f"{arm}_minus_{other}_{word}", losses, theirs)
             found[f"{arm}_diverged_{word}"] = str(
                 sum(not value < frequency for value in last[rate])
             )
@@ -466,6 +477,56 @@ def facts(record) -> dict[str, str]:
         size["steps"],
     )
 
+
+def _design_runs(record) -> list[Run]:
+    size = SIZES[record.size]
+    return [
+        Run(
+            row["arm"],
+            row["seed"],
+            rate=row["rate"],
+            width=size["d"],
+            steps=size["steps"],
+            loss=row["values"][-1],
+        )
+        for row in record.select(quantity="loss")
+    ]
+
+
+DESIGN = Design(
+    says=("after_training", "differences"),
+    arms=ARMS,
+    runs=_design_runs,
+    words={
+        "zh": {
+            "question": (
+                "学习率升高时，注意力 logit 长到多大？管住它们，能不能保住损失？"
+            ),
+            "refuted_by": (
+                "“管住 logit 就保住损失”会被这样的结果推翻：logit 大的那些学习率下，"
+                "管住 logit 的几种并不比普通注意力低；或者 logit 被压住了，损失照样高。"
+            ),
+            "stopping": (
+                "种子、学习率和步数事先定好；发散的训练照样计入，不重跑，不剔除。"
+            ),
+        },
+        "en": {
+            "question": (
+                "How large do attention logits grow as the learning rate rises, and "
+                "does holding them back save the loss?"
+            ),
+            "refuted_by": (
+                "'Holding the logits saves the loss' falls if the measures end no "
+                "lower than plain attention at the rates where its logits are large, "
+                "or if the loss is as high with the logits held."
+            ),
+            "stopping": (
+                "Seeds, rates and steps were fixed before; runs that diverged count as "
+                "they are, and none was run again or left out."
+            ),
+        },
+    },
+)
 
 WORDS = {
     "zh": {

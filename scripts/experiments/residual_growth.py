@@ -20,8 +20,9 @@ number (losses), or one for each round (seconds). null stands for no number.
 
 from functools import partial
 
+from scripts.measure.design import Design, Run
 from scripts.measure.records import Step
-from scripts.measure.spread import integer, number, span
+from scripts.measure.spread import integer, number, paired, span
 
 PARALLEL = True
 SEEDS = tuple(range(5))
@@ -350,18 +351,52 @@ def _costs(record, arm, layers, rate) -> list[list[float]]:
     ]
 
 
-def _slope(sizes: list[float]) -> float:
-    """The exponent p of the law size = c * layer ** p, by least squares of logs."""
-    from math import log
-    from statistics import linear_regression
+def _half_costs(record, arm, layers, rate, side="upper") -> list[float]:
+    """Loss increase without half of the layers at once, one number a seed."""
+    return [
+        value - loss
+        for (value,), loss in zip(
+            _runs(record, arm, layers, f"without_{side}_half", rate=rate),
+            _losses(record, arm, layers, rate),
+            strict=True,
+        )
+        if value is not None
+    ]
 
-    layers = [log(layer) for layer in range(1, len(sizes) + 1)]
-    return linear_regression(layers, list(map(log, sizes))).slope
+
+def _line(places: list[float], values: list[float]) -> tuple[float, float]:
+    """(slope, R squared) of the least squares line."""
+    from statistics import correlation, linear_regression
+
+    if len(set(values)) < 2:
+        return 0.0, 1.0
+    slope = linear_regression(places, values).slope
+    return slope, correlation(places, values) ** 2
+
+
+def _shape(rms: list[float], first: int = 1) -> dict[str, float]:
+    """Mean square behind layers first, ...: a power of l, or an exponential in l?
+
+    `exponent` is the p of c * l ** p, `percent` how much the RMS grows a layer in
+    c * g ** l; `power` and `exponential` are R squared of the two fits of its log.
+    """
+    from math import exp, log
+
+    layers = list(range(first, len(rms) + 1))
+    sizes = [2 * log(size) for size in rms[first - 1 :]]
+    exponent, power = _line(list(map(log, layers)), sizes)
+    slope, exponential = _line(layers, sizes)
+    return {
+        "exponent": exponent,
+        "percent": 100 * (exp(slope / 2) - 1),
+        "power": power,
+        "exponential": exponential,
+    }
 
 
 def exponent(rms: list[float]) -> float:
     """The p of the law: mean square behind layer l = c * l ** p."""
-    return 2 * _slope(rms)
+    return _shape(rms)["exponent"]
 
 
 def _alignment(rms: list[float], update: list[float]) -> list[float]:
@@ -375,19 +410,68 @@ def _alignment(rms: list[float], update: list[float]) -> list[float]:
     ]
 
 
-def facts(record) -> dict[str, str]:
-    from statistics import mean, median
+def _states(record, arm, layers, stage, rate) -> dict[str, list[float]]:
+    """One number a seed of the upper half and of the stream of a stack."""
+    from statistics import mean
 
-    from scripts.measure.batching import batching_facts
+    half = layers // 2
+
+    def runs(quantity):
+        found = _runs(record, arm, layers, quantity, stage, rate)
+        return [run for run in found if None not in run]
+
+    rms, update = runs("rms"), runs("update")
+    found = {
+        "rms": [run[-1] for run in rms],
+        "exponent": [exponent(run) for run in rms],
+        "cosine": [mean(run[layers - half :]) for run in runs("cosine")],
+        "alignment": [
+            mean(_alignment(*pair)[layers - half - 1 :])
+            for pair in zip(rms, update, strict=True)
+        ],
+        # how much more the last layer writes than the second
+        "writes": [
+            share[-1] * size[-2] / (share[1] * size[0])
+            for size, share in zip(rms, update, strict=True)
+        ],
+    }
+    if stage == "after":
+        costs = _costs(record, arm, layers, rate)
+        upper = [sum(run[layers - half :]) for run in costs]
+        found |= {
+            "first_cost": [run[0] for run in costs],
+            "one": [total / half for total in upper],
+            "sum": upper,
+            "share": [
+                100 * part / sum(run) for part, run in zip(upper, costs, strict=True)
+            ],
+            "upper": _half_costs(record, arm, layers, rate),
+            "lower": _half_costs(record, arm, layers, rate, "lower"),
+        }
+    return found
+
+
+DIGITS = dict(rms=2, exponent=2, cosine=3, alignment=2, writes=1, first_cost=2)
+DIGITS |= dict(one=3, sum=2, share=0, upper=2, lower=2, loss=3)
+LETTERS = "abcde"  # of the rates, from the least
+
+
+def _named(record) -> dict[str, float]:
+    return dict(zip(LETTERS, _rates(record), strict=False))
+
+
+def facts(record) -> dict[str, str]:
+    from statistics import median
 
     depths, rates, size = _depths(record), _rates(record), SIZES[record.size]
-    floor = _frequency_loss(record)
+    most = depths[-1]
     found = {
         "seeds": str(len(record.provenance["seeds"])),
         "d": str(size["d"]),
         "least": str(depths[0]),
-        "most": str(depths[-1]),
-        "half": str(depths[-1] // 2),
+        "most": str(most),
+        "half": str(most // 2),
+        "two_thirds": str(1 + most // 3),  # the first layer of the upper two thirds
         "steps": str(size["steps"]),
         "bytes": str(size["batch"] * size["context"]),
         "context": str(size["context"]),
@@ -395,213 +479,239 @@ def facts(record) -> dict[str, str]:
         "rates": str(len(rates)),
         "rate_least": f"{rates[0]:g}",
         "rate_most": f"{rates[-1]:g}",
-        "frequency_loss": number(floor, 2),
+        "frequency_loss": number(_frequency_loss(record), 2),
     }
+    found |= {f"rate_{name}": f"{rate:g}" for name, rate in _named(record).items()}
+    found["grid"] = " / ".join(f"{rate:g}" for rate in rates)
 
-    def note(name, values, digits, unit=""):
-        if not values:
-            values = [float("nan")]
-        found[name] = number(median(values), digits) + unit
-        found[f"{name}_range"] = span(values, digits) + unit
-
-    edges, ties = 0, 0
-    best = {(a, n): _best(record, a, n) for a in ARMS for n in depths}
-    for (arm, layers), rate in best.items():
-        edge = rate in (rates[0], rates[-1])
-        edges += edge
-        name = f"{arm}_{'most' if layers == depths[-1] else 'least'}"
-        losses = _losses(record, arm, layers, rate)
-        found[f"{name}_rate"] = f"{rate:g}"
-        found[f"{name}_stuck"] = str(sum(_is_stuck(record, x) for x in losses))
-        found[f"{name}_stuck_all"] = str(
-            sum(
-                _is_stuck(record, loss)
-                for other in rates
-                for loss in _losses(record, arm, layers, other)
-            )
-        )
-        note(f"{name}_loss", losses, 3)
-        base = _losses(record, "pre", layers, best["pre", layers])
-        gaps = [a - b for a, b in zip(losses, base, strict=True)]
-        note(f"{name}_gap", gaps, 3)
-        ties += arm != "pre" and min(gaps) <= 0 <= max(gaps)
-        for rate_name, other in zip(("a", "b", "c", "d", "e"), rates, strict=False):
-            note(f"{name}_at_{rate_name}", _losses(record, arm, layers, other), 2)
-    for rate_name, rate in zip(("a", "b", "c", "d", "e"), rates, strict=False):
-        found[f"rate_{rate_name}"] = f"{rate:g}"
-    found |= {"edges": str(edges), "ties": str(ties), "pairs": str(len(best))}
+    def note(name, values, what):
+        unit = " %" if what == "share" else ""
+        values = values or [float("nan")]
+        found[name] = number(median(values), DIGITS[what]) + unit
+        found[f"{name}_range"] = span(values, DIGITS[what]) + unit
 
     for arm in ARMS:
-        shallow = _losses(record, arm, depths[0], best[arm, depths[0]])
-        deep = _losses(record, arm, depths[-1], best[arm, depths[-1]])
-        note(
-            f"{arm}_depth_gap",
-            [a - b for a, b in zip(deep, shallow, strict=True)],
-            3,
-        )
+        for which, layers in (("least", depths[0]), ("most", most)):
+            best = _best(record, arm, layers)
+            name = f"{arm}_{which}"
+            found[f"{name}_rate"] = f"{best:g}"
+            found[f"{name}_stuck_all"] = str(
+                sum(
+                    _is_stuck(record, loss)
+                    for rate in rates
+                    for loss in _losses(record, arm, layers, rate)
+                )
+            )
+            places = (
+                _named(record) | {"best": best} if layers == most else {"best": best}
+            )
+            for letter, rate in places.items():
+                note(
+                    f"{name}_loss_{letter}", _losses(record, arm, layers, rate), "loss"
+                )
+                states = _states(record, arm, layers, "after", rate)
+                for what, values in states.items():
+                    note(f"{name}_{what}_{letter}", values, what)
+            for what, values in _states(record, arm, layers, "before", None).items():
+                note(f"{name}_{what}_before", values, what)
+        for what in ("upper", "rms"):
+            at = [found[f"{arm}_most_{what}_{letter}"] for letter in _named(record)]
+            found[f"{arm}_{what}_by_rate"] = " / ".join(at)
+    return found | _gaps(record) | _fits(record)
+
+
+def _gaps(record) -> dict[str, str]:
+    """Differences to Pre-Norm, seed by seed: mean and standard error."""
+    from math import isfinite
+
+    depths, found = _depths(record), {}
+
+    def gap(name, ours, theirs):
+        if len(ours) == len(theirs) and all(map(isfinite, [*ours, *theirs])):
+            pair = paired(ours, theirs)
+            worse = sum(a > b for a, b in zip(ours, theirs, strict=True))
+            found[name] = pair.text()
+            found[f"{name}_bound"] = pair.bound()
+            found[f"{name}_worse"] = f"{worse}/{len(ours)}"
+
+    for arm in ARMS[:1] + ARMS[2:]:
         for which, layers in (("least", depths[0]), ("most", depths[-1])):
-            name, half = f"{arm}_{which}", layers // 2
-            rate = best[arm, layers]
-            for stage, chosen in (("before", None), ("after", rate)):
-
-                def runs(quantity, stage=stage, chosen=chosen, arm=arm, layers=layers):
-                    values = _runs(record, arm, layers, quantity, stage, chosen)
-                    return [run for run in values if None not in run]
-
-                note(f"{name}_rms_{stage}", [run[-1] for run in runs("rms")], 2)
-                note(
-                    f"{name}_growth_{stage}",
-                    [run[-1] / run[0] for run in runs("rms")],
-                    2,
+            mine, theirs = (_best(record, each, layers) for each in (arm, "pre"))
+            places = {letter: (rate, rate) for letter, rate in _named(record).items()}
+            for letter, (a, b) in (places | {"best": (mine, theirs)}).items():
+                gap(
+                    f"{arm}_{which}_gap_{letter}",
+                    _losses(record, arm, layers, a),
+                    _losses(record, "pre", layers, b),
                 )
-                note(
-                    f"{name}_exponent_{stage}",
-                    [2 * _slope(run) for run in runs("rms")],
-                    2,
-                )
-                aligned = [
-                    mean(_alignment(*pair)[layers - half - 1 :])
-                    for pair in zip(runs("rms"), runs("update"), strict=True)
-                ]
-                note(f"{name}_alignment_{stage}", aligned, 2)
-                deepest = [mean(run[layers - half :]) for run in runs("cosine")]
-                note(f"{name}_cosine_{stage}", deepest, 3)
-                note(f"{name}_last_{stage}", [run[-1] for run in runs("cosine")], 3)
-            costs = _costs(record, arm, layers, rate)
-            upper = [sum(run[layers - half :]) for run in costs]
-            note(f"{name}_first_cost", [run[0] for run in costs], 2)
-            note(f"{name}_deep_cost", [x / half for x in upper], 3)
-            note(
-                f"{name}_middle_cost",
-                [mean(run[1 : layers - half] or run[:1]) for run in costs],
-                3,
+                if layers == depths[-1]:
+                    gap(
+                        f"{arm}_upper_gap_{letter}",
+                        _half_costs(record, arm, layers, a),
+                        _half_costs(record, "pre", layers, b),
+                    )
+    for arm in ARMS:
+        places = _named(record) | {"best": None}
+        for letter, rate in places.items():
+            deep, shallow = (
+                _losses(record, arm, layers, rate or _best(record, arm, layers))
+                for layers in (depths[-1], depths[0])
             )
-            note(
-                f"{name}_share",
-                [100 * x / sum(run) for x, run in zip(upper, costs, strict=True)],
-                0,
-                " %",
-            )
-            losses = _losses(record, arm, layers, rate)
-            for side in ("upper", "lower"):
-                halves = _runs(record, arm, layers, f"without_{side}_half", rate=rate)
-                note(
-                    f"{name}_{side}_half_cost",
-                    [
-                        value - loss
-                        for (value,), loss in zip(halves, losses, strict=True)
-                        if value is not None
-                    ],
-                    2,
-                )
-            note(f"{name}_upper_sum", upper, 2)
-    for which, layers in (("least", depths[0]), ("most", depths[-1])):
-        scaling, writers = (
-            _losses(record, arm, layers, best[arm, layers])
-            for arm in ("scaling", "small_writers")
-        )
-        note(
-            f"scaling_over_writers_{which}",
-            [a - b for a, b in zip(scaling, writers, strict=True)],
-            3,
-        )
-    seconds = {
-        row["quantity"]: row["values"]
-        for row in record.rows
-        if row["quantity"].startswith("seconds")
-    }
-    return found | batching_facts(
-        seconds["seconds_one_by_one"],
-        seconds["seconds_together"],
-        len(record.provenance["seeds"]),
-        size["steps"],
-    )
+            gap(f"{arm}_depth_gap_{letter}", deep, shallow)
+    return found
 
+
+def _fits(record) -> dict[str, str]:
+    """Of Pre-Norm's deep stack: which law the growth follows, at every rate."""
+    from statistics import median
+
+    layers, found = _depths(record)[-1], {}
+    for part, first in (("all", 1), ("upper", 1 + layers // 3)):
+        for letter, rate in _named(record).items():
+            runs = _runs(record, "pre", layers, "rms", rate=rate)
+            shapes = [_shape(run, first) for run in runs if None not in run]
+            if not shapes:
+                continue
+            name = f"pre_{part}_{{}}_{letter}"
+            wins = sum(shape["exponential"] > shape["power"] for shape in shapes)
+            found[name.format("exponential_wins")] = f"{wins}/{len(shapes)}"
+            for law in ("power", "exponential"):
+                found[name.format(law)] = span([shape[law] for shape in shapes], 3)
+            percents = [shape["percent"] for shape in shapes]
+            found[name.format("percent")] = f"{number(median(percents), 1)} %"
+    return found
+
+
+def _design_runs(record) -> list[Run]:
+    size = SIZES[record.size]
+    return [
+        Run(
+            row["arm"],
+            row["seed"],
+            cell=(row["layers"],),
+            rate=row["rate"],
+            width=size["d"],
+            steps=size["steps"],
+            loss=row["values"][0],
+        )
+        for row in record.select(quantity="loss", stage="after")
+    ]
+
+
+DESIGN = Design(
+    says=("after_training", "differences"),
+    arms=ARMS,
+    runs=_design_runs,
+    words={
+        "zh": {
+            "question": (
+                "训练之后残差流怎样增长，后一半的层值多少损失？这取决于学习率，"
+                "还是取决于归一化放在哪里？"
+            ),
+            "refuted_by": (
+                "“后面的层闲着，是因为 Pre-Norm”会被这样的结果推翻：同一个 Pre-Norm，"
+                "换一个学习率，去掉后一半的代价就大得多。“夹心归一化让它们多做事”"
+                "会被推翻，如果在某个学习率下代价并不更大。"
+            ),
+            "stopping": (
+                "每次训练 {steps} 步，种子和学习率事先定好，不看结果加减；没有提前"
+                "结束。最终损失不低于字节频率损失的 0.95，就算什么也没学到。"
+            ),
+            "cell": "层数",
+        },
+        "en": {
+            "question": (
+                "How does the stream grow in training, and how much loss is the upper "
+                "half of the layers worth; does that depend on the rate or on where "
+                "the norms stand?"
+            ),
+            "refuted_by": (
+                "'The upper layers idle because of Pre-Norm' falls if removing the "
+                "upper half of the same Pre-Norm costs far more at another rate. 'A "
+                "sandwich gives them more to do' falls at every rate at which its cost "
+                "is no greater."
+            ),
+            "stopping": (
+                "Each run takes {steps} steps; seeds and rates were fixed before, none "
+                "was added, left out or ended early. A final loss not below 0.95 of "
+                "what byte frequencies give counts as nothing learned."
+            ),
+            "cell": "layers",
+        },
+    },
+)
 
 WORDS = {
     "zh": {
-        "title": "残差流的增长与去掉一层的代价",
+        "title": "后一半的层值多少，残差流长多快：全部学习率",
         "post": "Post-Norm",
         "pre": "Pre-Norm",
         "scaling": "LayerNorm Scaling",
         "small_writers": "GPT-2 的初始化",
         "sandwich": "夹心归一化",
-        "stream": "残差流的 RMS，{most} 层的模型（空心：训练前）",
-        "removed": "去掉一层，损失增加多少，{most} 层的模型",
-        "tuning": "训练后的损失与学习率（虚线：{least} 层）",
+        "worth": "去掉后 {half} 层，损失增加多少（共 {most} 层）",
+        "stream": "Pre-Norm 各层之后的 RMS，{most} 层",
+        "tuning": "训练后的损失（虚线：{least} 层）",
+        "untrained": "训练前",
         "layer": "第几层",
         "rms": "RMS（对数刻度）",
-        "increase": "损失增加（nat/字节）",
+        "increase": "nat/字节（对数刻度）",
         "rate": "学习率（对数刻度）",
-        "loss": "损失（nat/字节）",
+        "loss": "nat/字节",
         "frequency": "只知道字节频率",
-        "band": (
-            "线：{seeds} 个种子的中位数；色带：从最小到最大。上、中两图："
-            "各自最好的学习率。中图纵轴在 ±0.01 以内是线性的，以外是对数的。"
-        ),
+        "band": "线：{seeds} 个种子的中位数；色带：从最小到最大。",
         "caption": (
-            "在标准库源码上训练的字节级小解码器（d = {d}，{steps} 步），归一化的五种"
-            "处理：{most} 层时残差流有多大，去掉一层损失增加多少；以及调学习率的结果。"
+            "在标准库源码上训练的字节级小解码器（d = {d}，{most} 层，{steps} 步），"
+            "每种归一化都画出全部 {rates} 个学习率：去掉后一半的层要付多少代价，"
+            "Pre-Norm 的残差流有多大，训练后的损失是多少。"
         ),
         "alt": (
-            "三幅折线图。上图：{most} 层模型末层之后的 RMS，训练前到训练后，Pre-Norm "
-            "从 {pre_most_rms_before} 到 {pre_most_rms_after}，LayerNorm Scaling 从 "
-            "{scaling_most_rms_before} 到 {scaling_most_rms_after}，GPT-2 的初始化从 "
-            "{small_writers_most_rms_before} 到 {small_writers_most_rms_after}，"
-            "夹心归一化从 {sandwich_most_rms_before} 到 {sandwich_most_rms_after}，"
-            "Post-Norm 从 {post_most_rms_before} 到 {post_most_rms_after}。"
-            "中图：去掉第一层，Pre-Norm 的损失增加 {pre_most_first_cost}，后一半的层"
-            "平均每层 {pre_most_deep_cost}；LayerNorm Scaling 是 "
-            "{scaling_most_first_cost} 和 {scaling_most_deep_cost}。"
-            "下图：最好的学习率下，{most} 层的损失，Pre-Norm {pre_most_loss}，"
-            "LayerNorm Scaling {scaling_most_loss}，GPT-2 的初始化 "
-            "{small_writers_most_loss}，夹心归一化 {sandwich_most_loss}，Post-Norm "
-            "{post_most_loss}；只知道字节频率是 {frequency_loss}。"
+            "三幅折线图。上图：去掉后一半的层，损失的增加随学习率变化。学习率依次为 "
+            "{grid} 时，Pre-Norm 是 {pre_upper_by_rate}，夹心归一化是 "
+            "{sandwich_upper_by_rate}。中图：Pre-Norm 末层之后的 RMS，训练前 "
+            "{pre_most_rms_before}，各学习率依次是 {pre_rms_by_rate}。下图：最好的"
+            "学习率下，{most} 层的损失，Pre-Norm {pre_most_loss_best}，"
+            "LayerNorm Scaling {scaling_most_loss_best}，"
+            "GPT-2 的初始化 {small_writers_most_loss_best}，"
+            "夹心归一化 {sandwich_most_loss_best}，Post-Norm {post_most_loss_best}；"
+            "只知道字节频率是 {frequency_loss}。"
         ),
     },
     "en": {
-        "title": "How the stream grows, and the price of a layer",
+        "title": "Worth of the upper half, growth of the stream: all rates",
         "post": "Post-Norm",
         "pre": "Pre-Norm",
         "scaling": "LayerNorm Scaling",
         "small_writers": "GPT-2's initialization",
         "sandwich": "Sandwich norm",
-        "stream": "RMS of the stream, {most} layers (open: untrained)",
-        "removed": "Loss increase without one layer, {most} layers",
-        "tuning": "Loss after training by learning rate (dashed: {least})",
+        "worth": "Loss increase without the upper {half} of {most} layers",
+        "stream": "RMS behind each layer, Pre-Norm, {most} layers",
+        "tuning": "Loss after training (dashed: {least} layers)",
+        "untrained": "untrained",
         "layer": "layer",
         "rms": "RMS (log.)",
-        "increase": "increase (nats/byte)",
+        "increase": "nats/byte (log.)",
         "rate": "learning rate (logarithmic)",
-        "loss": "loss (nats/byte)",
+        "loss": "nats/byte",
         "frequency": "byte frequencies alone",
-        "band": (
-            "Line: median of {seeds} seeds. Band: least to greatest. Upper two: each "
-            "at its best learning rate. The middle axis is linear within ±0.01, "
-            "logarithmic beyond."
-        ),
+        "band": "Line: median of {seeds} seeds. Band: least to greatest.",
         "caption": (
             "Small byte-level decoders trained on the standard library's sources "
-            "(d = {d}, {steps} steps) with five treatments of the norms: how large the "
-            "stream is in {most} layers, how much the loss increases without one "
-            "layer, and what tuning the learning rate gave."
+            "(d = {d}, {most} layers, {steps} steps), at all {rates} learning rates: "
+            "what removing the upper half of the layers costs, how large the stream of "
+            "Pre-Norm is, and the loss after training."
         ),
         "alt": (
-            "Three line charts. Top, RMS behind the last of {most} layers, before and "
-            "after training: Pre-Norm {pre_most_rms_before} and {pre_most_rms_after}, "
-            "LayerNorm Scaling {scaling_most_rms_before} and {scaling_most_rms_after}, "
-            "GPT-2's initialization {small_writers_most_rms_before} and "
-            "{small_writers_most_rms_after}, sandwich norm {sandwich_most_rms_before} "
-            "and {sandwich_most_rms_after}, Post-Norm {post_most_rms_before} and "
-            "{post_most_rms_after}. Middle: without the first layer the loss of "
-            "Pre-Norm increases by {pre_most_first_cost}, without one of the upper "
-            "half by {pre_most_deep_cost} on average; for LayerNorm Scaling it is "
-            "{scaling_most_first_cost} and {scaling_most_deep_cost}. Bottom: at the "
-            "best learning rate the loss with {most} layers is {pre_most_loss} for "
-            "Pre-Norm, {scaling_most_loss} for LayerNorm Scaling, "
-            "{small_writers_most_loss} for GPT-2's initialization, "
-            "{sandwich_most_loss} for sandwich norm and {post_most_loss} for "
-            "Post-Norm; byte frequencies alone give {frequency_loss}."
+            "Three line charts. Top, the loss increase without the upper half of the "
+            "layers: at the rates {grid} it is {pre_upper_by_rate} for Pre-Norm and "
+            "{sandwich_upper_by_rate} for sandwich norm. Middle, the RMS behind the "
+            "last layer of Pre-Norm: {pre_most_rms_before} untrained, then "
+            "{pre_rms_by_rate}. Bottom: at the best rate the loss with {most} layers "
+            "is {pre_most_loss_best} for Pre-Norm, {scaling_most_loss_best} for "
+            "LayerNorm Scaling, {small_writers_most_loss_best} for GPT-2's "
+            "initialization, {sandwich_most_loss_best} for sandwich norm and "
+            "{post_most_loss_best} for Post-Norm; byte frequencies alone give "
+            "{frequency_loss}."
         ),
     },
 }
@@ -616,7 +726,7 @@ def plot(record, words):
 
     depths, rates = _depths(record), _rates(record)
     most = depths[-1]
-    figure, (stream, removed, tuning) = look.new_figure(
+    figure, (worth, stream, tuning) = look.new_figure(
         words, record, rows=3, height=11.5
     )
     top = 1.1 * _frequency_loss(record)  # what diverged is drawn here
@@ -630,54 +740,57 @@ def plot(record, words):
 
     for series, arm in enumerate(ARMS):
         drawn = {**look.style(series), "markersize": 4.5}
-        rate, places = _best(record, arm, most), range(1, most + 1)
-        before = _runs(record, arm, most, "rms", "before")
-        after = _runs(record, arm, most, "rms", rate=rate)
-        after = [run for run in after if None not in run]
-        costs = _costs(record, arm, most, rate)
-        hollow = {"markerfacecolor": "none", "markeredgewidth": 1.0, "linewidth": 0.9}
-        line(stream, places, list(zip(*before, strict=True)), drawn | hollow, False)
-        if after:
-            line(
-                stream,
-                places,
-                list(zip(*after, strict=True)),
-                drawn,
-                label=words[arm],
-            )
-        if costs:
-            line(removed, places, list(zip(*costs, strict=True)), drawn)
+        costs = {rate: _half_costs(record, arm, most, rate) for rate in rates}
+        known = [rate for rate in rates if costs[rate]]
+        if arm != "post" and known:  # its upper half learned nothing: see the page
+            # The scale is logarithmic: what is below a thousandth is drawn there.
+            samples = [[max(x, 1e-3) for x in costs[rate]] for rate in known]
+            line(worth, known, samples, drawn)
         for layers in (depths[0], most):
             samples = [
                 [min(loss, top) for loss in _losses(record, arm, layers, rate)]
                 for rate in rates
             ]
             dashed = {} if layers == most else {"linewidth": 0.9, "linestyle": "--"}
-            line(tuning, rates, samples, drawn | dashed, layers == most)
+            label = {"label": words[arm]} if layers == most else {}
+            line(tuning, rates, samples, drawn | dashed, layers == most, **label)
+
+    places, ends = range(1, most + 1), []
+    stacks = [("before", None)] + [("after", rate) for rate in rates]
+    for series, (stage, rate) in enumerate(stacks):
+        runs = _runs(record, "pre", most, "rms", stage, rate)
+        samples = list(zip(*[run for run in runs if None not in run], strict=True))
+        if not samples:
+            continue
+        drawn = {**look.style(series), "markersize": 3.5}
+        text = words["untrained"] if rate is None else f"{rate:g}"
+        if rate is None:
+            drawn |= {"color": look.MUTED, "linestyle": look.LINES[1]}
+        line(stream, places, samples, drawn)
+        ends.append((median(samples[-1]), text, drawn["color"]))
 
     floor = _frequency_loss(record)
     tuning.axhline(floor, color=look.MUTED, linewidth=1.2, linestyle=look.LINES[2])
     tuning.text(
         rates[0], floor, words["frequency"], color=look.MUTED, va="top", ha="left"
     )
-    stream.set_yscale("log")
-    look.plain_log(stream.yaxis)
-    removed.set_yscale("symlog", linthresh=0.01)
-    removed.yaxis.set_minor_locator(NullLocator())
-    removed.yaxis.set_major_formatter(lambda value, _: f"{value:g}".replace("-", "−"))
-    tuning.set_xscale("log")
-    tuning.set_xticks(rates, [f"{rate:g}" for rate in rates])
-    tuning.xaxis.set_minor_locator(NullLocator())
+    for axis in (worth, stream):
+        axis.set_yscale("log")
+        look.plain_log(axis.yaxis)
+    for axis in (worth, tuning):
+        axis.set_xscale("log")
+        axis.set_xticks(rates, [f"{rate:g}" for rate in rates])
+        axis.xaxis.set_minor_locator(NullLocator())
+    stream.xaxis.set_major_locator(MaxNLocator(integer=True))
     for axis, title, below, left in (
+        (worth, "worth", "rate", "increase"),
         (stream, "stream", "layer", "rms"),
-        (removed, "removed", "layer", "increase"),
         (tuning, "tuning", "rate", "loss"),
     ):
         axis.set_title(words[title])
         axis.set_xlabel(words[below])
         axis.set_ylabel(words[left])
-        if below == "layer":
-            axis.xaxis.set_major_locator(MaxNLocator(integer=True))
-    look.legend(figure)
+    look.label_ends(stream, ends)
+    look.legend(figure, *tuning.get_legend_handles_labels())
     look.footer(figure, record, words, words["band"])
     return figure

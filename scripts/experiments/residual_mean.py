@@ -205,9 +205,8 @@ DESIGN = Design(
                 "LayerNorm removes and RMSNorm does not, before and after training?"
             ),
             "refuted_by": (
-                "The stream's share is small only by chance if training with "
-                "LayerNorm raises it above 1/d in any seed, or if a vector with a "
-                "mean, as behind ReLU, shows no more of it."
+                "A share of the stream above 1/d after training with LayerNorm, in any "
+                "seed; or no larger share in a vector that has a mean, as behind ReLU."
             ),
             "stopping": (
                 "{steps} steps for every model; none is stopped sooner and none is "
@@ -220,8 +219,8 @@ DESIGN = Design(
                 "各是多少？"
             ),
             "refuted_by": (
-                "只要有一个种子，用 LayerNorm 训练后份额升到 1/d 以上；或者均值不为零的"
-                "向量（比如 ReLU 之后）测出来并不更高。"
+                "只要有一个种子，用 LayerNorm 训练后，残差流上的份额高于 1/d；或者均值"
+                "不为零的向量（比如 ReLU 之后）份额并不更高。"
             ),
             "stopping": "每个模型都训练 {steps} 步，不提前停，也不剔除。",
         },
@@ -298,6 +297,7 @@ def facts(record) -> dict[str, str]:
         "d": str(d),
         "layers": str(setting["layers"]),
         "steps": str(setting["steps"]),
+        "rate": f"{setting['lr']:g}",
         "chance": _percent(1 / d),
         "hidden_chance": _percent(1 / (4 * d)),
         "stream_before": _percent(share("LayerNorm", "GELU", "before", "stream")),

@@ -46,22 +46,19 @@ ARMS = (
     "no_norm",
     "no_residual",
 )
+SETTINGS = ("equal_weights", "no_attention")  # besides decoder, at every width
+NARROW = ("bytes", "attention_only")  # at the first width, and the larger queries
 SIZES = {
     "tiny": dict(widths=((8, 2), (16, 2)), layers=3, batch=2, time=5, queries=(4,)),
     "small": dict(
-        widths=((64, 4), (256, 4)), layers=96, batch=2, time=32, queries=(4, 16)
+        widths=((64, 4), (256, 4)), layers=48, batch=2, time=32, queries=(4, 16)
     ),
     "full": dict(
-        widths=((256, 4), (1024, 16)),
-        layers=96,
-        batch=8,
-        time=128,
-        queries=(4, 16),
+        widths=((256, 4), (1024, 16)), layers=96, batch=8, time=128, queries=(4, 16)
     ),
 }
 AT = (0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96)
-CONTROLS = ("no_attention", "attention_only")
-CONTROLLED = ("post", "pre")  # what the controls, equal weights and bytes are run for
+CONTROLLED = ("post", "pre")  # what the other settings are run for
 VOCABULARY = 256
 QUANTITIES = (
     "cosine",
@@ -326,15 +323,15 @@ def probe(arm: str, setting: str, d: int, heads: int, layers: int, size: dict):
 
 def stacks(size: dict) -> list[tuple]:
     """(arm, setting, d, heads, layers) of every stack."""
-    settings = ("equal_weights", "bytes", *CONTROLS)
-    settings += tuple(f"queries_x_{factor}" for factor in size["queries"])
-    arms = [(arm, "decoder") for arm in ARMS]
-    arms += [(arm, setting) for setting in settings for arm in CONTROLLED]
-    return [
-        (arm, setting, d, heads, size["layers"])
-        for d, heads in size["widths"]
-        for arm, setting in arms
-    ]
+    found = []
+    for d, heads in size["widths"]:
+        settings = list(SETTINGS)
+        if d == size["widths"][0][0]:
+            settings += [*NARROW, *(f"queries_x_{by}" for by in size["queries"])]
+        arms = [(arm, "decoder") for arm in ARMS]
+        arms += [(arm, setting) for setting in settings for arm in CONTROLLED]
+        found += [(arm, setting, d, heads, size["layers"]) for arm, setting in arms]
+    return found
 
 
 def measure(size: str) -> list[Step]:

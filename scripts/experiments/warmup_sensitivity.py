@@ -22,6 +22,7 @@ frequencies, or seconds for one training step of all runs, one for each round.
 from functools import partial
 
 from scripts.measure.corpus import corpus, loss_of, sample
+from scripts.measure.design import Design, Run
 from scripts.measure.records import Step
 from scripts.measure.spread import integer, number, span
 
@@ -252,6 +253,79 @@ def measure(size: str) -> list[Step]:
     ]
 
 
+# What it declares -----------------------------------------------------------
+
+
+def _declared(record) -> list[Run]:
+    return [
+        Run(
+            row["variant"],
+            row["seed"],
+            cell=(row["layers"], row["warm_up"]),
+            rate=row["learning_rate"],
+            width=SIZES[record.size]["d"],
+            steps=SIZES[record.size]["steps"],
+            loss=row["values"][1],
+        )
+        for row in record.select(quantity="loss")
+    ]
+
+
+DESIGN = Design(
+    says=("after_training", "differences"),
+    arms=VARIANTS,
+    runs=_declared,
+    words={
+        "en": {
+            "question": (
+                "Over which learning rates does each placement get anywhere, and what "
+                "does the length of the warm-up change about it?"
+            ),
+            "refuted_by": (
+                "Post-Norm without warm-up that gets stuck at no more rates than with "
+                "it; Pre-Norm runs that get stuck."
+            ),
+            "stopping": (
+                "Every run takes all its steps; one whose loss is no number counts as "
+                "the greatest loss."
+            ),
+            "arms": {
+                "post": "Post-Norm",
+                "deepnorm": "DeepNorm",
+                "pre": "Pre-Norm",
+                "sandwich": "sandwich norm",
+            },
+        },
+        "zh": {
+            "question": "每种放法在哪些学习率下学得动，预热长短又改变了什么？",
+            "refuted_by": (
+                "Post-Norm 不预热时卡住的学习率并不比预热时多；"
+                "或者 Pre-Norm 也有卡住的。"
+            ),
+            "stopping": "每次运行都走完全部步数；损失不是数的，按最大的损失计。",
+            "arms": {
+                "post": "Post-Norm",
+                "deepnorm": "DeepNorm",
+                "pre": "Pre-Norm",
+                "sandwich": "夹心归一化",
+            },
+        },
+    },
+    lacks={
+        "edges.post": {
+            "en": (
+                "The deeper stack without warm-up is best at the least rate, so lower "
+                "rates and more steps may serve it better."
+            ),
+            "zh": (
+                "较深的模型不预热时，最小的学习率最好；再小、步数再多，"
+                "也许还会好一些。"
+            ),
+        }
+    },
+)
+
+
 # What the page says -------------------------------------------------------
 
 
@@ -332,6 +406,7 @@ def facts(record) -> dict[str, str]:
     from statistics import median
 
     from scripts.measure.batching import batching_facts
+    from scripts.measure.spread import paired
 
     size = SIZES[record.size]
     depths, rates = _depths(record), _rates(record)
@@ -368,6 +443,12 @@ def facts(record) -> dict[str, str]:
         found[name] = number(median(values), digits)
         found[f"{name}_range"] = span(values, digits)
 
+    def tell(name, ours, theirs):
+        """The mean difference, its error, and what would have shown."""
+        difference = paired(ours, theirs)
+        found[name] = difference.text(3)
+        found[f"{name}_bound"] = difference.bound(3)
+
     edges = 0
     least = {
         layers: min(
@@ -396,8 +477,7 @@ def facts(record) -> dict[str, str]:
                 found[f"{name}_best_rate"] = f"{rate:g}"
                 missed = [r for r in failed if r["learning_rate"] == rate]
                 found[f"{name}_best_failed"] = str(len(missed))
-            gains = [a - b for a, b in zip(best["none"], best["long"], strict=True)]
-            note(f"{variant}_{end}_gain", gains, 3)
+            tell(f"{variant}_{end}_gain", best["none"], best["long"])
         own = _runs(record, variant=variant)
         found[f"{variant}_failed"] = str(sum(_failed(r, frequencies) for r in own))
     found["edges"] = str(edges)
@@ -408,12 +488,11 @@ def facts(record) -> dict[str, str]:
                 _best_cell(record, variant=variant, layers=layers),
                 2,
             )
-            behind = zip(
+            tell(
+                f"{variant}_{end}_behind_pre",
                 _best_cell(record, variant=variant, layers=layers),
                 _best_cell(record, variant="pre", layers=layers),
-                strict=True,
             )
-            note(f"{variant}_{end}_behind_pre", [a - b for a, b in behind], 3)
     ways = (_timed(record, f"seconds_{way}") for way in ("one_by_one", "together"))
     return found | batching_facts(*ways, len(cells(size)), size["steps"])
 

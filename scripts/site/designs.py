@@ -127,7 +127,7 @@ def _rates(record: Record, language: str, facts: dict) -> str:
     shape, texts, name = _read(record, language, facts)
     labels, runs = LABELS[language], shape.read(record)
     best, at_edge = design.chosen(runs), design.edges(runs)
-    if not best:
+    if len({run.rate for run in runs if run.rate is not None}) < 2:
         return ""
     cells = list(dict.fromkeys(cell for _, cell in best if cell is not None)) or [None]
 
@@ -138,15 +138,15 @@ def _rates(record: Record, language: str, facts: dict) -> str:
         rate = labels["none"] if best[place] is None else f"{best[place]:.10g}"
         return rate + ("*" if place in at_edge else "")
 
-    heads = [", ".join(map(str, cell or ())) for cell in cells]
+    heads = [texts.get("cell", ""), *(", ".join(map(str, c or ())) for c in cells)]
+    top = f"<thead>{_row(heads, 'th')}</thead>" if any(heads) else ""
     rows = [
         [name(arm), *(shown(arm, cell) for cell in cells)]
         for arm in dict.fromkeys(arm for arm, _ in best)
     ]
     note = f"<p>{labels['edge']}</p>" if at_edge else ""
     return (
-        f"<p>{labels['chosen']}</p><table><thead>"
-        f"{_row([texts.get('cell', ''), *heads], 'th')}</thead><tbody>"
+        f"<p>{labels['chosen']}</p><table>{top}<tbody>"
         f"{''.join(_row(row, 'td') for row in rows)}</tbody></table>{note}"
     )
 

@@ -61,6 +61,7 @@ from snippets.curse_of_depth.depth_scaling import (
     scale_writers,
 )
 from snippets.curse_of_depth.stream import rms, trace
+from snippets.deepnorm.stacks import stack as deepnorm_stack
 from snippets.pre_norm_vs_post_norm.blocks import PostNormBlock, PreNormBlock
 from snippets.pre_norm_vs_post_norm.trial import (
     fresh,
@@ -70,6 +71,7 @@ from snippets.pre_norm_vs_post_norm.trial import (
 from snippets.rms_norm.reference import RMSNorm, rms_norm
 from snippets.sandwich_norm.blocks import ReorderedNorm, SandwichNorm
 from snippets.sandwich_norm.stacks import stack
+from snippets.signal_propagation.similarity import mean_cosine
 
 POST, PRE = "Post-Norm", "Pre-Norm with final norm"
 BARE = "Pre-Norm without final norm"
@@ -172,6 +174,49 @@ def test_pre_norm_needs_a_last_norm():
     assert abs(top[POST] - 1) < 0.01
     assert top[BARE] > 4
     assert abs(top[PRE] - 1) < 0.01
+
+
+def test_deep_post_norm_fails_only_because_gradients_vanish():
+    alike, queries, first = [], [], []
+    for seed in range(5):
+        decoder, text = fresh(POST, 48, seed), random_text(seed)
+        x = decoder.embedding(text[:, :-1])
+        for block in decoder.blocks:
+            x = block(x)
+        alike.append(mean_cosine(x.detach()).min())
+        next_token_loss(decoder, text).backward()
+        read = [b.sublayer.reader.weight.grad.split(32) for b in decoder.blocks[::2]]
+        queries.append(max(q.norm() / v.norm() for q, _, v in read))
+        write = [b.sublayer.writer.weight.grad.norm() for b in decoder.blocks[1::2]]
+        first.append(write[0] / write[-1])
+    assert min(alike) > 0.999  # all tokens of a sequence are equal
+    assert max(queries) < 1e-3  # in every layer, beside the values' gradient
+    assert 0.1 < median(first) < 10  # of the feed-forward network
+
+
+@torch.no_grad()
+def test_the_norm_makes_tokens_alike():
+    x = torch.randn(4, 16, 32, generator=torch.Generator().manual_seed(0)).double()
+    assert torch.allclose(mean_cosine(x), mean_cosine(rms_norm(x, eps=0.0)))
+    post = bare = x
+    for block in fresh(POST, 24, 0).blocks:
+        post = block(post)
+        bare = bare + block.sublayer(bare)  # the same weights, no norm anywhere
+    cosines = [mean_cosine(y).mean().item() for y in (x, post, bare)]
+    assert cosines[0] < 0.05
+    assert min(cosines[1:]) > 0.95
+
+
+@torch.no_grad()
+def test_skip_connections_prevent_rank_collapse():
+    x = torch.randn(4, 16, 32, generator=torch.Generator().manual_seed(0)).double()
+    cosine = {}
+    for name in ("Post-Norm", "Pre-Norm", "DeepNorm"):
+        torch.manual_seed(0)
+        cosine[name] = mean_cosine(deepnorm_stack(name, 48, 32)(x)).mean().item()
+    assert cosine["Post-Norm"] > 0.999
+    assert 0.2 < cosine["Pre-Norm"] < 0.95
+    assert cosine["DeepNorm"] < 0.1
 
 
 def test_post_norm_gradients_vanish_towards_the_input():

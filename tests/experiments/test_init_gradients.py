@@ -160,8 +160,8 @@ def test_facts_say_what_the_rows_say(record):
         "post_wide_ratio_most_range": "[0.5, 1.0]",
         "post_larger_most": "8",
         "post_wide_larger_most": "0",
-        "post_apart_most": "1",
-        "post_wide_apart_most": "2",
+        "post_apart_most": "1.0",
+        "post_wide_apart_most": "2.0",
     }
     facts = init_gradients.facts(made)
     assert {name: facts[name] for name in expected} == expected

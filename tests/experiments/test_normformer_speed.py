@@ -187,7 +187,8 @@ def test_facts_say_what_the_rows_say(record):
         "pre_loss": "13.000",
         "pre_loss_range": "[13.000, 13.000]",
         "normformer_loss": "7.000",
-        "normformer_gap": "−6.000",
+        "normformer_gap": "−6.000 ± 0.000",
+        "attention_norm_gap_worse": "8/8",
         "normformer_ratio_end": "0.50",
         "normformer_ratio_end_range": "[0.50, 0.50]",
         "normformer_sooner_end": "8",
@@ -200,6 +201,7 @@ def test_facts_say_what_the_rows_say(record):
         "inner_norm_ratio_end": "1.00",
         "inner_norm_ratio_end_range": "[1.00, > 1.00]",
         "pre_gradient_ratio_after": "4.0",
+        "pre_gradient_ratio_a": "4.0",
         "first_gain": "2.00",
         "last_gain": "0.50",
         "normformer_time": "1.50",
@@ -207,9 +209,6 @@ def test_facts_say_what_the_rows_say(record):
         "head_scale_time": "1.00",
         "normformer_default_ratio_end": "1.00",
         "noise": "0 %",
-        "together_gain": "0.50",
-        "steps_per_second_one_by_one": "4",
-        "runs_per_second_together": "0.25",
     }
     facts = experiment.facts(told(record))
     assert {name: facts[name] for name in expected} == expected

@@ -207,33 +207,32 @@ def test_facts_say_what_the_rows_say(record):
         "most": "4",
         "rates": "2",
         "pre_most_rate": "0.001",
-        "pre_most_loss": "2.000",
-        "pre_most_stuck": "0",
+        "pre_most_loss_a": "2.000",
+        "pre_most_loss_b": "3.000",
         "pre_most_stuck_all": "5",
-        "post_most_stuck": "5",
+        "post_most_stuck_all": "10",
         "scaling_most_stuck_all": "0",
-        "scaling_most_gap": "−0.500",
-        "scaling_most_gap_range": "[−0.500, −0.500]",
-        "sandwich_most_gap": "0.000",
-        "sandwich_most_gap_range": "[−0.200, 0.200]",
-        "pre_depth_gap": "0.000",
-        "pre_most_rms_after": "4.00",
-        "pre_most_exponent_after": "2.00",
-        "pre_most_alignment_after": "0.00",
-        "scaling_over_writers_most": "−0.500",
-        "pre_most_cosine_after": "0.900",
-        "pre_most_first_cost": "0.60",
-        "pre_most_deep_cost": "0.150",
-        "pre_most_middle_cost": "0.100",
-        "pre_most_share": "30 %",
-        "pre_most_upper_sum": "0.30",
-        "pre_most_upper_half_cost": "1.00",
-        "pre_most_lower_half_cost": "2.00",
-        "together_gain": "0.50",
+        "scaling_most_gap_a": "−0.500 ± 0.000",
+        "scaling_most_gap_a_worse": "0/5",
+        "sandwich_most_gap_best": "0.000 ± 0.071",
+        "sandwich_upper_gap_a": "0.000 ± 0.000",
+        "pre_depth_gap_best": "0.000 ± 0.000",
+        "pre_most_rms_a": "4.00",
+        "pre_most_exponent_a": "2.00",
+        "pre_most_alignment_a": "0.00",
+        "pre_all_power_a": "[1.000, 1.000]",
+        "pre_all_exponential_wins_a": "0/5",
+        "pre_most_cosine_a": "0.900",
+        "pre_most_first_cost_a": "0.60",
+        "pre_most_one_a": "0.150",
+        "pre_most_share_a": "30 %",
+        "pre_most_sum_a": "0.30",
+        "pre_most_upper_best": "1.00",
+        "pre_most_lower_best": "2.00",
     }
     facts = residual_growth.facts(made)
     assert {name: facts[name] for name in expected} == expected
-    assert int(facts["ties"]) == 4  # small_writers and sandwich, at both depths
+    assert "scaling_most_gap_b" not in facts, "one run of Pre-Norm gave no number"
     for language in ("zh", "en"):
         draw(residual_growth, made, language)
 
@@ -241,6 +240,49 @@ def test_facts_say_what_the_rows_say(record):
 @pytest.mark.parametrize("lang", ["zh", "en"])
 def test_plot(record, lang):
     figure = draw(residual_growth, record, lang)
-    stream, removed, tuning = figure.axes
-    assert len(stream.lines) == len(tuning.lines) - 1 == 2 * len(ARMS)
-    assert len(removed.lines) == len(ARMS)
+    worth, stream, tuning = figure.axes
+    assert len(worth.lines) == len(ARMS) - 1
+    assert len(stream.lines) == 1 + len(TINY["rates"])
+    assert len(tuning.lines) == 2 * len(ARMS) + 1
+
+
+@pytest.mark.parametrize(
+    ("law", "percent"), [("exponential", 10.0), ("power", None), ("flat", 0.0)]
+)
+def test_the_shape_of_a_growth(law, percent):
+    """A stream that follows one law exactly has R squared one under it, not less."""
+    layers = range(1, 13)
+    rms = {
+        "exponential": [1.1**layer for layer in layers],
+        "power": [layer**0.65 for layer in layers],
+        "flat": [1.0 for _ in layers],
+    }[law]
+    for first in (1, 5):
+        shape = residual_growth._shape(rms, first)
+        other = {"exponential": "power", "power": "exponential"}.get(law)
+        if other:
+            assert shape[law] == pytest.approx(1) and shape[other] < 0.995
+        if percent is not None:
+            assert shape["percent"] == pytest.approx(percent)
+    if law == "power":
+        assert shape["exponent"] == pytest.approx(1.3)
+
+
+def test_writes_compares_what_two_layers_add():
+    """From the record's relative updates: the last layer's over the second's."""
+    rms, added = [1.0], [2.0, 3.0, 6.0]
+    for size in added:
+        rms.append((rms[-1] ** 2 + size**2) ** 0.5)
+    rows = [
+        {"quantity": "rms", "values": rms},
+        {
+            "quantity": "update",
+            "values": [9.0, *(a / r for a, r in zip(added, rms[:3], strict=True))],
+        },
+        {"quantity": "cosine", "values": [0.5] * 4},
+    ]
+    place = dict(arm="pre", layers=4, stage="before", rate=None, seed=0)
+    made = Record("residual_growth", "m", "tiny", {}, [], [r | place for r in rows])
+    states = residual_growth._states(made, "pre", 4, "before", None)
+    assert states["writes"] == [pytest.approx(3.0)]
+    assert states["alignment"] == [pytest.approx(0.0, abs=1e-9)]

@@ -145,7 +145,7 @@ def test_steps_repeat_exactly():
     step = experiment.measure("tiny")[1]
     assert step.run() == step.run()
     cells = [repr(step.cell) for step in experiment.measure("tiny")]
-    assert len(set(cells)) == len(cells) == 2 * (11 + 5 * 2)
+    assert len(set(cells)) == len(cells) == 11 + 2 * 5 + 11 + 2 * 2
 
 
 def test_facts_and_words(record):
@@ -189,7 +189,7 @@ def test_facts_say_what_the_rows_say(record):
         "pre_ratio_last_wide_range": "[0.25, 0.25]",
         "post_ffn_ratio_wide_range": "[1.00, 2.00]",
         "post_ffn_spread_wide": "2.00",
-        "post_bytes_cosine_wide": "0.99",
+        "post_bytes_cosine_narrow": "0.99",
     }
     facts = experiment.facts(made)
     assert {name: facts[name] for name in expected} == expected

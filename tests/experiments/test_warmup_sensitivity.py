@@ -221,14 +221,14 @@ def test_facts_say_what_the_rows_say(made):
         "post_least_none_best": "2.00",
         "post_least_none_best_rate": "0.003",
         "post_least_long_best_rate": "0.03",
-        "post_least_gain": "0.500",
-        "post_least_gain_range": "[0.500, 0.500]",
+        "post_least_gain": "0.500 ± 0.000",
+        "post_least_gain_bound": "0.000",
         "deepnorm_most_none_diverged": "1",
         # the diverged one counts as its initial loss: (2 + 6) / 2 - 2
         "deepnorm_least_none_sensitivity_range": "[0.00, 2.00]",
         "deepnorm_most_none_sensitivity_range": "[0.00, 2.00]",
         "pre_most_short_sensitivity": "0.00",
-        "pre_most_gain": "0.000",
+        "pre_most_gain": "0.000 ± 0.000",
         "failed_without_margin": str(2 * 3),  # 2.96 is below 3, but not by 0.05
         "runs_placement": "60",
         "post_failed": "20",
@@ -238,8 +238,8 @@ def test_facts_say_what_the_rows_say(made):
         "pre_least_none_regret": "0.50",
         "post_most_none_fastest": "2.96",
         "post_most_best": "1.50",
-        "post_most_behind_pre": "\u22120.500",
-        "deepnorm_most_behind_pre": "0.000",
+        "post_most_behind_pre": "\u22120.500 ± 0.000",
+        "deepnorm_most_behind_pre": "0.000 ± 0.000",
         "edges": str(4 * 2 * 3),  # a grid of two has nothing but edges
         "together_gain": "0.50",
         "steps_per_second_one_by_one": "15",

@@ -141,6 +141,8 @@ def test_build_fails_with_one_line(case, project):
     ("arguments", "what"),
     [
         (["measure", "no_such_experiment"], "no_such_experiment"),
+        (["measure", "norm_speed_cpu", "--size", "huge"], "unknown size 'huge'"),
+        (["measure", "norm_speed_cpu", "--size", "medium"], "has no size 'medium'"),
         (["accept", "no_such_file.zip"], "no_such_file.zip"),
         (["bake"], "bake"),
     ],

@@ -99,3 +99,18 @@ def test_unknown_names_name_the_known():
         with pytest.raises(SourceError, match=f"unknown design '{name}'; known: act"):
             facts.check_names(f"[[ designs.{name} ]]")
     facts.check_names("[[ designs.norm_speed_cpu ]]")
+
+
+def test_one_rate_was_not_chosen(declared):
+    one = [run for run in RUNS if run.rate == 0.1]
+    declared.DESIGN = replace(DESIGN, runs=lambda record: one)
+    block = designs.block(RECORD, "en", {"two": "2"})
+    assert "<strong>Learning rates</strong>: 0.1<" in block and "<table>" not in block
+
+
+def test_a_table_of_one_unnamed_cell_has_no_head(declared):
+    plain = [replace(run, cell=()) for run in RUNS]
+    words = {"en": TEXTS, "zh": {k: v for k, v in ZH.items() if k in TEXTS}}
+    declared.DESIGN = replace(DESIGN, runs=lambda record: plain, words=words)
+    block = designs.block(RECORD, "en", {"two": "2"})
+    assert "<thead>" not in block and "<td>Pre-Norm</td><td>0.2</td></tr>" in block

@@ -1,4 +1,4 @@
-from snippets.pre_norm_vs_post_norm.first_step import (
+from snippets.warm_up.first_step import (
     first_adam_step,
     noise_shift,
 )
