@@ -37,8 +37,9 @@ round.
 from functools import partial
 
 from scripts.measure.batching import ROUNDS, batching_facts, race
+from scripts.measure.design import Design, Run
 from scripts.measure.records import Step
-from scripts.measure.spread import integer, number, span
+from scripts.measure.spread import integer, number, paired, span
 
 PARALLEL = True
 METHOD = (
@@ -53,7 +54,6 @@ ARMS = ("post", "pre", "sandwich", "deepnorm")
 WITHOUT = ("bare", "normed")  # models without layers
 REFERENCES = ("unigram", "last_token", "best")
 FAVOURED, VOCABULARY = 0.8, 4
-STUDENT = 2.776  # two-sided 95 % with one seed fewer than there are: 4
 GRID = (3e-5, 1.2e-4, 5e-4, 2e-3, 8e-3, 3.2e-2, 1.28e-1)
 DEPTHS = (6, 12, 24, 48, 200, 1000)
 SIZES = {
@@ -342,37 +342,25 @@ def _controls(record, arm: str, layers: int, factor: int = 1) -> dict[str, list]
     """Losses of the models without layers and of the frozen stack, at their best."""
     found = {name: _by_rate(record, name, 0, factor) for name in WITHOUT}
     found["frozen"] = _by_rate(record, arm, layers, factor, frozen=True)
-    return {name: _best(by_rate)[1] for name, by_rate in found.items() if by_rate}
-
-
-def _compared(losses: list, control: list) -> tuple[float, float, int]:
-    """Losses less the control's, seed by seed: (mean, standard error, seeds ahead)."""
-    from math import isfinite
-    from statistics import mean, stdev
-
-    gaps = [a - b for a, b in zip(losses, control, strict=True)]
-    ahead = sum(gap < 0 for gap in gaps)
-    if not all(map(isfinite, gaps)):
-        return float("inf"), float("inf"), ahead
-    return mean(gaps), stdev(gaps) / len(gaps) ** 0.5, ahead
-
-
-def _ahead(losses: list, control: list) -> bool:
-    """Whether the mean difference and its 95 % interval (Student) are below zero."""
-    mean, error, _ = _compared(losses, control)
-    return mean + STUDENT * error < 0
+    return {name: _best(by_rate)[1] for name, by_rate in found.items()}
 
 
 def trains(record, arm: str, layers: int, factor: int = 1) -> bool:
-    """Whether a stack is ahead of the models without layers and of its frozen twin."""
+    """Whether a stack is ahead of the models without layers and of its frozen twin.
+
+    Ahead: the mean difference over seeds is below zero, and a paired t test at 5 %
+    tells it from zero.
+    """
+    from math import isfinite
+
     _, losses = _best(_by_rate(record, arm, layers, factor))
-    controls = _controls(record, arm, layers, factor).values()
-    return bool(controls) and all(_ahead(losses, control) for control in controls)
-
-
-def _with_error(mean: float, error: float) -> str:
-    """−0.12 ± 0.01."""
-    return f"{number(mean)} ± {number(error)}"
+    for control in _controls(record, arm, layers, factor).values():
+        if not all(map(isfinite, losses + control)):
+            return False
+        gap = paired(losses, control)
+        if gap.mean >= 0 or not gap.resolved:
+            return False
+    return True
 
 
 def _rate(value: float) -> str:
@@ -410,11 +398,12 @@ def _ratios(record, arm: str, layers: int) -> list[float]:
 
 
 def facts(record) -> dict[str, str]:
-    from math import inf
+    from math import isfinite
     from statistics import median
 
     size, depths = SIZES[record.size], _depths(record)
     most, unigram = depths[-1], _reference(record, "unigram")
+    second = depths[-2]
     rates = list(_by_rate(record, ARMS[0], depths[0]))
     found = {
         "seeds": str(len(SEEDS)),
@@ -428,10 +417,10 @@ def facts(record) -> dict[str, str]:
         "favoured": f"{100 * FAVOURED:.0f} %",
         "depths": ", ".join(map(str, depths)),
         "least": str(depths[0]),
+        "second": str(second),
         "most": str(most),
         "sublayers": str(2 * most),
         "rates": ", ".join(map(_rate, rates)),
-        "student": f"{STUDENT:.1f}",
     }
     for name in REFERENCES:
         found[name] = number(_reference(record, name))
@@ -446,32 +435,30 @@ def facts(record) -> dict[str, str]:
 
     def against(arm, depth, losses, factor=1):
         """The losses less each control's, and the verdict."""
-        told = {}
+        told = {"_trains": "✓" if trains(record, arm, depth, factor) else "✗"}
         for name, control in _controls(record, arm, depth, factor).items():
-            mean, error, ahead = _compared(losses, control)
-            told[f"_less_{name}"] = _with_error(mean, error)
-            told[f"_ahead_{name}"] = str(ahead)
             told[f"_{name}"] = number(median(control))
             told[f"_{name}_range"] = span(control)
-        if told:
-            told["_trains"] = "✓" if trains(record, arm, depth, factor) else "✗"
+            if all(map(isfinite, losses + control)):
+                gap = paired(losses, control)
+                told[f"_less_{name}"] = gap.text(2)
+                told[f"_bound_{name}"] = gap.bound(2)
         return told
 
-    edges, learned, chosen = 0, 0, {}
+    chosen = {}
     for arm in ARMS:
-        passed, beyond = [], []
+        passed, lets_through = [], []
         for depth in depths:
             by_rate, ratios = _by_rate(record, arm, depth), _ratios(record, arm, depth)
             if not by_rate:
                 continue
-            rate, losses = _best(by_rate)
-            chosen[arm, depth] = losses
-            if median(losses) < unigram:  # else no rate is better than another
-                learned += 1
-                edges += rate in (min(by_rate), max(by_rate))
-                beyond.append(depth)
+            losses = chosen[arm, depth] = _best(by_rate)[1]
             if trains(record, arm, depth):
                 passed.append(depth)
+            # Ends alone are trained: is the input still there behind frozen blocks?
+            frozen = _controls(record, arm, depth)["frozen"]
+            if max(frozen) < unigram:
+                lets_through.append(depth)
             one = described(by_rate) | against(arm, depth, losses)
             one |= {
                 "_gradient_ratio": _size(median(ratios)),
@@ -479,12 +466,12 @@ def facts(record) -> dict[str, str]:
                     f"[{_size(min(ratios))}, {_size(max(ratios))}]"
                 ),
             }
-            labels = {depths[0]: "least", most: "most"}
-            for label in {str(depth), labels.get(depth, str(depth))}:
+            labels = {"least": depths[0], "second": second, "most": most}
+            labels = [name for name, at in labels.items() if at == depth]
+            for label in (str(depth), *labels):
                 found |= {f"{arm}_{label}{end}": text for end, text in one.items()}
         found[f"{arm}_trains_at"] = ", ".join(map(str, passed)) or "0"
-        found[f"{arm}_trains_count"] = str(len(passed))
-        found[f"{arm}_passes_input_at"] = ", ".join(map(str, beyond)) or "0"
+        found[f"{arm}_lets_through_at"] = ", ".join(map(str, lets_through)) or "0"
     for slow, depth, factor in _longer(record):
         by_rate = _by_rate(record, slow, depth, factor)
         told = described(by_rate) | against(slow, depth, _best(by_rate)[1], factor)
@@ -492,31 +479,16 @@ def facts(record) -> dict[str, str]:
         found |= {"longer_depth": str(depth), "longer_factor": str(factor)}
         found["steps_longer"] = str(factor * size["steps"])
     for name in WITHOUT:
-        if control := _by_rate(record, name, 0):
-            found |= {f"{name}{end}": text for end, text in described(control).items()}
-    best = _reference(record, "best")
-    threshold = unigram - 0.25 * (unigram - best)
-    found |= {"share": "25 %", "threshold": number(threshold)}
-    found["rates_most"] = ", ".join(map(_rate, _by_rate(record, "pre", most)))
-    for (arm, depth), losses in chosen.items():
-        count = str(sum(loss <= threshold for loss in losses))
-        found[f"{arm}_{depth}_trained"] = count
-    for slow, depth, factor in _longer(record):
-        losses = _best(_by_rate(record, slow, depth, factor))[1]
-        found["longer_trained"] = str(sum(loss <= threshold for loss in losses))
-    found["edges"], found["choices"] = str(edges), str(learned)
+        control = described(_by_rate(record, name, 0))
+        found |= {f"{name}{end}": text for end, text in control.items()}
     losses = [row["values"][1] for row in record.rows if row["quantity"] == "loss"]
-    found["runs"] = str(len(losses))
-    found["diverged"] = str(losses.count(None) + losses.count(inf))
+    found["runs"], found["diverged"] = str(len(losses)), str(losses.count(None))
     for other in ("pre", "sandwich"):
         for depth in depths:
-            if (other, depth) not in chosen:
-                continue
-            gap = _compared(chosen["deepnorm", depth], chosen[other, depth])
-            name = f"deepnorm_less_{other}_{depth}"
-            found[name], found[f"{name}_seeds"] = _with_error(*gap[:2]), str(gap[2])
-            pairs = zip(chosen["deepnorm", depth], chosen[other, depth], strict=True)
-            found[f"{name}_range"] = span([a - b for a, b in pairs])
+            pair = chosen["deepnorm", depth], chosen.get((other, depth), [])
+            if pair[1] and all(map(isfinite, [*pair[0], *pair[1]])):
+                gap, name = paired(*pair), f"deepnorm_less_{other}_{depth}"
+                found[name], found[f"{name}_bound"] = gap.text(2), gap.bound(2)
     seconds = [
         record.select(quantity=f"seconds_{name}")[0]["values"]
         for name in ("one_by_one", "together")
@@ -527,86 +499,183 @@ def facts(record) -> dict[str, str]:
     return found | {"raced": str(raced), "raced_runs": str(count)}
 
 
+FROZEN = dict(zip(ARMS, map("frozen_{}".format, ARMS), strict=True))
+
+
+def _runs(record) -> list[Run]:
+    """Loss after training; the model without layers is the one with a norm."""
+    found = []
+    for row in record.select(quantity="loss"):
+        if row["placement"] != "bare" and row["steps"] == SIZES[record.size]["steps"]:
+            frozen = row["blocks"] == "frozen"
+            found.append(
+                Run(
+                    FROZEN[row["placement"]] if frozen else row["placement"],
+                    row["seed"],
+                    cell=(row["layers"],) if row["layers"] else None,
+                    rate=row["learning_rate"],
+                    width=row["d"],
+                    steps=row["steps"],
+                    loss=row["values"][1],
+                )
+            )
+    return found
+
+
+DESIGN = Design(
+    says=("trains", "after_training", "differences"),
+    arms=ARMS,
+    without_layers="normed",
+    frozen=FROZEN,
+    runs=_runs,
+    lacks={
+        "edges.post": {
+            "zh": (
+                "Post-Norm 在 200 层时，每个学习率的损失都不低于什么都不看的模型，"
+                "最好的学习率也就无从谈起。"
+            ),
+            "en": (
+                "With 200 layers Post-Norm ends no better than a model that sees "
+                "nothing, at every rate, so that none is best in any useful sense."
+            ),
+        },
+        "edges.frozen_pre": {
+            "zh": (
+                "48 层的 Pre-Norm 和 6 层的夹心归一化冻结各块时，最好的学习率是最大的"
+                "那个；更大的没有试，这两个对照也许还能更低。"
+            ),
+            "en": (
+                "Frozen Pre-Norm with 48 layers and the frozen sandwich with 6 are "
+                "best at the greatest rate; greater ones might do better."
+            ),
+        },
+        "edges.frozen_sandwich": {
+            "zh": (
+                "48 层的 Pre-Norm 和 6 层的夹心归一化冻结各块时，最好的学习率是最大的"
+                "那个；更大的没有试，这两个对照也许还能更低。"
+            ),
+            "en": (
+                "Frozen Pre-Norm with 48 layers and the frozen sandwich with 6 are "
+                "best at the greatest rate; greater ones might do better."
+            ),
+        },
+    },
+    words={
+        "zh": {
+            "question": (
+                "训练各层，比不训练各层（或者根本没有层）好吗？到多少层为止？"
+            ),
+            "refuted_by": (
+                "“训得动”的意思是：在各自最好的学习率下，损失按种子配对相减，低于两个"
+                "没有层的模型，也低于各块冻结的同一个模型，并且超出种子间的波动。有一项"
+                "达不到，就不说训得动。"
+            ),
+            "stopping": "每次训练 {steps} 步；种子和学习率事先定好，不看结果加减。",
+            "arms": {"normed": "嵌入、LayerNorm 和输出头，没有层"},
+            "cell": "层数",
+        },
+        "en": {
+            "question": (
+                "Up to which depth is a stack whose layers are trained better than one "
+                "whose layers are not, or than no layers at all?"
+            ),
+            "refuted_by": (
+                "'Trains' means: at the best rate of each, the loss is below that of "
+                "both models without layers and of the same model with frozen blocks, "
+                "paired by seed and beyond the spread. Where one of these fails, "
+                "the word is not used."
+            ),
+            "stopping": (
+                "Each run takes {steps} steps; seeds and rates were fixed before and "
+                "none was added or left out."
+            ),
+            "arms": {"normed": "embedding, LayerNorm and head without layers"},
+            "cell": "layers",
+        },
+    },
+)
+
 WORDS = {
     "zh": {
-        "title": "多深还能训练？{steps} 步之后的损失",
+        "title": "训练各层，有用吗？{steps} 步之后的损失",
         "post": "Post-Norm",
         "pre": "Pre-Norm",
         "sandwich": "夹心归一化",
         "deepnorm": "DeepNorm",
         "by_depth": "最佳学习率下，随层数变化",
-        "by_rate": "{most} 层，随学习率变化",
+        "by_rate": "DeepNorm，{most} 层，各个学习率",
         "by_layer": "训练前，首层梯度 ÷ 末层梯度",
         "depth": "层数（对数刻度）",
         "rate": "学习率（对数刻度）",
         "loss": "损失（nat）",
         "ratio": "比值（对数刻度）",
         "unigram": "什么都不看",
-        "last_token": "只看上一个 token",
+        "normed": "没有层",
         "best": "能达到的最好",
         "band": (
-            "线：{seeds} 个种子的中位数；色带：从最小到最大。"
-            "空心标记：{longer_depth} 层的 Post-Norm，训练 {steps_longer} 步。"
-            "比值为零的画在下边缘。"
+            "线：{seeds} 个种子的中位数；色带：从最小到最大。虚线：各块冻结在初始值的"
+            "同一个模型。比值为零的画在下边缘。"
         ),
         "caption": (
-            "同样的窄解码器（d = {d}），四种归一化位置，{least} 到 {most} 层，"
-            "各训练 {steps} 步：留出序列上的损失，{most} 层时各个学习率的结果，"
-            "以及训练前首层与末层的梯度之比。"
+            "同样的窄解码器（d = {d}），四种归一化位置，各训练 {steps} 步。实线训练各"
+            "层，虚线把各层冻结在初始值，只训练嵌入、最后的归一化和输出头。"
         ),
         "alt": (
-            "三幅折线图。上图横轴是层数，从 {least} 到 {most}，纵轴是训练后的损失，"
-            "三条水平虚线依次是 {unigram}（什么都不看）、{last_token}"
-            "（只看上一个 token）和 {best}（能达到的最好）。"
-            "{most} 层时，Post-Norm 为 {post_most}，Pre-Norm {pre_most}，"
-            "夹心归一化 {sandwich_most}，DeepNorm {deepnorm_most}；"
-            "{least} 层时依次为 {post_least}、{pre_least}、{sandwich_least} 和 "
-            "{deepnorm_least}。"
-            "中图是 {most} 层时每个学习率的损失。下图是训练前首层与末层的梯度之比："
-            "{most} 层时 Post-Norm {post_most_gradient_ratio}，Pre-Norm "
-            "{pre_most_gradient_ratio}，夹心归一化 {sandwich_most_gradient_ratio}，"
-            "DeepNorm {deepnorm_most_gradient_ratio}。"
+            "三幅折线图。上图横轴是层数（{depths}），纵轴是训练后的损失，三条水平线是 "
+            "{unigram}（什么都不看）、{normed}（没有层，只有嵌入、LayerNorm 和输出头）"
+            "和 {best}（能达到的最好）。{second} 层时，训练各层和冻结各层的损失依次为："
+            "Post-Norm {post_second} 和 {post_second_frozen}，Pre-Norm {pre_second} 和 "
+            "{pre_second_frozen}，夹心归一化 {sandwich_second} 和 "
+            "{sandwich_second_frozen}，DeepNorm {deepnorm_second} 和 "
+            "{deepnorm_second_frozen}；{most} 层的 DeepNorm 是 {deepnorm_most} 和 "
+            "{deepnorm_most_frozen}。中图是 {most} 层的 DeepNorm 在每个学习率下的损失。"
+            "下图是训练前首层与末层的梯度之比：{second} 层时 Post-Norm "
+            "{post_second_gradient_ratio}，Pre-Norm {pre_second_gradient_ratio}，"
+            "夹心归一化 {sandwich_second_gradient_ratio}，DeepNorm "
+            "{deepnorm_second_gradient_ratio}。"
         ),
     },
     "en": {
-        "title": "How deep does it train? Loss after {steps} steps",
+        "title": "Does training the layers help? Loss after {steps} steps",
         "post": "Post-Norm",
         "pre": "Pre-Norm",
         "sandwich": "Sandwich norm",
         "deepnorm": "DeepNorm",
         "by_depth": "At the best learning rate, by depth",
-        "by_rate": "{most} layers, by learning rate",
+        "by_rate": "DeepNorm, {most} layers, every learning rate",
         "by_layer": "Before training, gradient of first / last layer",
         "depth": "number of layers (logarithmic)",
         "rate": "learning rate (logarithmic)",
         "loss": "loss (nats)",
         "ratio": "ratio (log.)",
         "unigram": "sees nothing",
-        "last_token": "sees the last token only",
+        "normed": "no layers",
         "best": "best possible",
         "band": (
-            "Line: median of {seeds} seeds. Band: least to greatest. Open marker: "
-            "Post-Norm of {longer_depth} layers, trained for {steps_longer} steps. A "
-            "ratio of zero stands at the lower edge."
+            "Line: median of {seeds} seeds. Band: least to greatest. Dashed: the same "
+            "model with its blocks frozen as drawn. A ratio of zero stands at the "
+            "lower edge."
         ),
         "caption": (
-            "The same narrow decoder (d = {d}) with four placements of its norms, "
-            "{least} to {most} layers, each trained for {steps} steps: the loss on "
-            "held-out sequences, all learning rates at {most} layers, and the "
-            "gradient of the first layer over that of the last before training."
+            "The same narrow decoder (d = {d}) with four placements of its norms, each "
+            "trained for {steps} steps. Solid: all layers are trained. Dashed: the "
+            "layers stay as drawn; embedding, final norm and head are trained."
         ),
         "alt": (
-            "Three line charts. Top: loss after training against the number of layers, "
-            "{least} to {most}; three dashed lines mark {unigram} (sees nothing), "
-            "{last_token} (sees the last token only) and {best} (best possible). At "
-            "{most} layers Post-Norm has {post_most}, Pre-Norm {pre_most}, Sandwich "
-            "norm {sandwich_most} and DeepNorm {deepnorm_most}; at {least} layers "
-            "{post_least}, {pre_least}, {sandwich_least} and {deepnorm_least}. "
-            "Middle: the loss at {most} layers for every learning rate. Bottom: "
-            "gradient of the first layer over that of the last before training; at "
-            "{most} layers Post-Norm has {post_most_gradient_ratio}, Pre-Norm "
-            "{pre_most_gradient_ratio}, Sandwich norm {sandwich_most_gradient_ratio} "
-            "and DeepNorm {deepnorm_most_gradient_ratio}."
+            "Three line charts. Top: loss after training against the number of layers "
+            "({depths}); three level lines mark {unigram} (sees nothing), {normed} (no "
+            "layers, only embedding, LayerNorm and head) and {best} (best possible). "
+            "At {second} layers, trained and frozen: Post-Norm {post_second} and "
+            "{post_second_frozen}, Pre-Norm {pre_second} and {pre_second_frozen}, "
+            "sandwich norm {sandwich_second} and {sandwich_second_frozen}, DeepNorm "
+            "{deepnorm_second} and {deepnorm_second_frozen}; DeepNorm with {most} "
+            "layers has {deepnorm_most} and {deepnorm_most_frozen}. Middle: DeepNorm's "
+            "loss at {most} layers for every learning rate. Bottom: gradient of the "
+            "first layer over that of the last before training; at {second} layers "
+            "Post-Norm has {post_second_gradient_ratio}, Pre-Norm "
+            "{pre_second_gradient_ratio}, sandwich norm "
+            "{sandwich_second_gradient_ratio} and DeepNorm "
+            "{deepnorm_second_gradient_ratio}."
         ),
     },
 }
@@ -624,16 +693,20 @@ def plot(record, words):
 
     depths = _depths(record)
     most = depths[-1]
-    references = {name: _reference(record, name) for name in REFERENCES}
-    lowest, highest = references["best"], references["unigram"]
+    marks = {name: _reference(record, name) for name in ("unigram", "best")}
+    marks["normed"] = median(_best(_by_rate(record, "normed", 0))[1])
+    lowest, highest = marks["best"], marks["unigram"]
     top = highest + 0.25 * (highest - lowest)
     figure, (by_depth, by_rate, by_layer) = look.new_figure(
-        words, record, rows=3, height=10.2
+        words, record, rows=3, height=9.2
     )
 
-    def draw(axis, series, arm, places, runs):
+    def draw(axis, series, arm, places, runs, frozen=False):
         drawn = {**look.style(series), "markersize": 4.5}
-        axis.plot(places, list(map(median, runs)), label=words[arm], **drawn)
+        if frozen:
+            drawn |= {"linestyle": "--", "linewidth": 0.9, "markersize": 3}
+        label = None if frozen else words[arm]
+        axis.plot(places, list(map(median, runs)), label=label, **drawn)
         low, high = list(map(min, runs)), list(map(max, runs))
         colour = drawn["color"]
         axis.fill_between(places, low, high, color=colour, alpha=0.13, linewidth=0)
@@ -643,31 +716,30 @@ def plot(record, words):
 
     rates = list(_by_rate(record, "deepnorm", most))
     for series, arm in enumerate(ARMS):
-        found = {depth: _by_rate(record, arm, depth) for depth in depths}
-        there = [depth for depth in depths if found[depth]]
-        best = [shown(_best(found[depth])[1]) for depth in there]
+        for frozen in (False, True):
+            found = {n: _by_rate(record, arm, n, frozen=frozen) for n in depths}
+            there = [depth for depth in depths if found[depth]]
+            best = [shown(_best(found[depth])[1]) for depth in there]
+            draw(by_depth, series, arm, there, best, frozen)
+            if arm == "deepnorm":
+                each = [shown(found[most][rate]) for rate in rates]
+                draw(by_rate, series, arm, rates, each, frozen)
+        there = [depth for depth in depths if _ratios(record, arm, depth)]
         ratios = [[max(r, LEAST) for r in _ratios(record, arm, n)] for n in there]
-        draw(by_depth, series, arm, there, best)
         draw(by_layer, series, arm, there, ratios)
-        if most in there:
-            each = [shown(found[most][rate]) for rate in rates]
-            draw(by_rate, series, arm, rates, each)
     for slow, depth, factor in _longer(record):
         _, losses = _best(_by_rate(record, slow, depth, factor))
         hollow = look.style(ARMS.index(slow)) | {"linestyle": "none", "markersize": 7}
         hollow |= {"markerfacecolor": "none", "markeredgewidth": 1.5}
         by_depth.plot([depth], [min(median(losses), top)], **hollow)
 
-    dashed = dict(color=look.MUTED, linewidth=1.0, linestyle=look.LINES[1])
+    level = dict(color=look.MUTED, linewidth=1.0, linestyle=look.LINES[1])
     for axis in (by_depth, by_rate):
-        for name, loss in references.items():
-            axis.axhline(loss, marker="none", **dashed)
-            if axis is by_depth and name == "last_token":
-                continue  # lines are in its way; the panel below says it
-            place = (0.01, loss - 0.01)
+        for name, loss in marks.items():
+            axis.axhline(loss, marker="none", **level)
             axis.annotate(
                 words[name],
-                place,
+                (0.01, loss - 0.01),
                 xycoords=("axes fraction", "data"),
                 color=look.MUTED,
                 fontsize=look.SMALL,
@@ -691,6 +763,6 @@ def plot(record, words):
             ticks, [f"{tick:.8f}".rstrip("0").rstrip(".") for tick in ticks]
         )
         axis.set_xlabel(words[below])
-    look.legend(figure)
+    look.legend(figure, *by_depth.get_legend_handles_labels())
     look.footer(figure, record, words, words["band"])
     return figure
