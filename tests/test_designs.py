@@ -22,18 +22,7 @@ from tests.pages.reading import EN, ZH
 from tests.tiny import tiny_record
 
 # Experiments whose declaration is still to come; empty at the end.
-UNDECLARED = {
-<<<<<<< HEAD
-    "depth_limit",
-=======
-    "batch_norm_in_transformer",
-    "centring_ablation",
-    "init_gradients",
-    "norm_free",
-    "qk_norm_stability",
-    "warmup_sensitivity",
->>>>>>> e90041b (wip)
-}
+UNDECLARED: set[str] = set()
 LANGUAGES = {"zh", "en"}
 APART = 4  # between the narrowest and the widest model at initialization
 FEWEST_RATES = 3  # with the best of them inside
