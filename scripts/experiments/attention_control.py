@@ -322,7 +322,7 @@ DESIGN = Design(
     words={
         "zh": {
             "question": (
-                "不加控制、QK-Norm、软截断、QK-Clip 各在哪些学习率下学得到东西？"
+                "不加控制、QK-Norm、软上限、QK-Clip 各在哪些学习率下学得到东西？"
                 "在各自最好的学习率下，损失有没有差别？"
             ),
             "refuted_by": (
@@ -334,7 +334,7 @@ DESIGN = Design(
                 "有限数时提前结束。"
             ),
             "arms": {
-                "frozen": "各块冻结在初始值；也用作软截断和 QK-Clip 的对照",
+                "frozen": "各块冻结在初始值；也用作软上限和 QK-Clip 的对照",
                 "frozen_qk_norm": "各块冻结在初始值，带 QK-Norm",
             },
         },
@@ -364,7 +364,7 @@ WORDS = {
         "title": "注意力 logit 的四种控制，学习率逐步加大",
         "plain": "不加控制",
         "qk_norm": "QK-Norm",
-        "soft_cap": "软截断 {cap}",
+        "soft_cap": "软上限 {cap}",
         "qk_clip": "QK-Clip {tau}",
         "no_layers": "没有层",
         "frozen": "各块冻结",
@@ -376,7 +376,7 @@ WORDS = {
         "loss": "nat/字节",
         "logit": "logit（对数刻度）",
         "band": (
-            "线：{seeds} 个种子的中位数；色带：从最小到最大。logit 取截断之前的值。"
+            "线：{seeds} 个种子的中位数；色带：从最小到最大。logit 取加上限之前的值。"
         ),
         "caption": (
             "在标准库源码上训练的字节级解码器（d = {d}，{layers} 层，每次训练 {tokens} "
@@ -384,12 +384,12 @@ WORDS = {
         ),
         "alt": (
             "两幅折线图，横轴都是学习率（{rates}）。上图是最终的留出损失；各自最好的"
-            "中位数：不加控制 {plain_best_loss}，QK-Norm {qk_norm_best_loss}，软截断 "
+            "中位数：不加控制 {plain_best_loss}，QK-Norm {qk_norm_best_loss}，软上限 "
             "{soft_cap_best_loss}，QK-Clip {qk_clip_best_loss}；对照：没有层 "
             "{no_layers_best_loss}，各块冻结 {frozen_best_loss}，QK-Norm 各块冻结 "
             "{frozen_qk_norm_best_loss}，只冻结 Wq、Wk {frozen_scores_best_loss}。"
             "下图是训练中最大的 logit；学习率最大时，不加控制到 "
-            "{plain_logit_highest}，QK-Norm 到 {qk_norm_logit_highest}，软截断之前到 "
+            "{plain_logit_highest}，QK-Norm 到 {qk_norm_logit_highest}，软上限之前到 "
             "{soft_cap_logit_highest}，QK-Clip 到 {qk_clip_logit_highest}。"
         ),
     },

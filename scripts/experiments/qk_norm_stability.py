@@ -533,8 +533,8 @@ WORDS = {
         "title": "五种注意力，学习率逐步加大",
         "plain": "普通注意力",
         "qk_norm": "QK-Norm",
-        "soft_cap": "软截断 {cap}",
-        "both": "QK-Norm + 软截断",
+        "soft_cap": "软上限 {cap}",
+        "both": "QK-Norm + 软上限",
         "qk_clip": "QK-Clip {tau}",
         "by_rate": "训练结束时的留出损失",
         "largest": "最大的 logit，学习率 {rate_high}",
@@ -546,7 +546,7 @@ WORDS = {
         "step": "训练步数",
         "frequency": "只按字节频率预测",
         "band": (
-            "线：{seeds} 个种子的中位数；色带：从最小到最大。logit 取截断之前的值，"
+            "线：{seeds} 个种子的中位数；色带：从最小到最大。logit 取加上限之前的值，"
             "entropy 取各层各头的平均。"
         ),
         "caption": (
@@ -557,7 +557,7 @@ WORDS = {
         "alt": (
             "三幅折线图。上图：学习率从 0.003 到 1，五种注意力最终的留出损失；最好的"
             "中位数，普通注意力 {plain_best_loss}（学习率 {plain_best_rate}），QK-Norm "
-            "{qk_norm_best_loss}，软截断 {soft_cap_best_loss}，QK-Norm 加软截断 "
+            "{qk_norm_best_loss}，软上限 {soft_cap_best_loss}，QK-Norm 加软上限 "
             "{both_best_loss}，QK-Clip {qk_clip_best_loss}；学习率为 {rate_higher} 时"
             "依次是 {plain_loss_higher}、{qk_norm_loss_higher}、"
             "{soft_cap_loss_higher}、{both_loss_higher}、{qk_clip_loss_higher}。"

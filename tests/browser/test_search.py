@@ -13,7 +13,8 @@ CHINESE = [
     ("深度诅咒", "placement/curse-of-depth/"),
     ("夹心归一化", "placement/sandwich-norm/"),
     ("熵坍缩", "attention/qk-norm/"),
-    ("软截断", "attention/soft-capping/"),
+    ("软上限", "attention/soft-capping/"),
+    ("三明治归一化", "placement/sandwich-norm/"),
     ("深层堆叠", "labs/deep-stack/"),
 ]
 ENGLISH = [
