@@ -648,6 +648,12 @@ def facts(record) -> dict[str, str]:
             if whole.mean > 0:
                 kept = 100 * gain.mean / whole.mean
                 found[f"{name}_kept"] = f"{number(kept, 0)} %"
+            if arm != "warm_up":
+                behind = paired(
+                    losses[middle], _losses(record, placement, "warm_up")[middle]
+                )
+                found[f"{name}_middle_left"] = behind.text(2)
+                found[f"{name}_middle_left_bound"] = behind.bound(2)
         if arm != "warm_up" and base == "adam":
             warm = _losses(record, placement, "warm_up")
             left = paired(_mean(losses), _mean(warm))
@@ -667,6 +673,17 @@ def facts(record) -> dict[str, str]:
             note(f"{placement}_critical_{when}", [1000 * p[i] for p in probed], 1)
         grown = [after / start for start, after in probed]
         note(f"{placement}_critical_growth", grown, 1)
+        plain = record.select(quantity="critical", **wanted | {"arm": "adam"})
+        against = [
+            p[1] / row["values"][1] for p, row in zip(probed, plain, strict=True)
+        ]
+        note(f"{placement}_critical_against", against, 1)
+    halves = (
+        _losses(record, "post", f"{half}_warm_up")[middle]
+        for half in ("lower", "upper")
+    )
+    found["halves_middle"] = (apart := paired(*halves)).text(2)
+    found["halves_middle_bound"] = apart.bound(2)
     return found
 
 
