@@ -436,7 +436,12 @@ def facts(record) -> dict[str, str]:
     def against(arm, depth, losses, factor=1):
         """The losses less each control's, and the verdict."""
         told = {"_trains": "✓" if trains(record, arm, depth, factor) else "✗"}
-        for name, control in _controls(record, arm, depth, factor).items():
+        controls = _controls(record, arm, depth, factor)
+        if all(map(isfinite, controls["frozen"] + controls["normed"])):
+            gap = paired(controls["frozen"], controls["normed"])
+            told["_frozen_less_normed"] = gap.text(2)
+            told["_frozen_bound_normed"] = gap.bound(2)
+        for name, control in controls.items():
             told[f"_{name}"] = number(median(control))
             told[f"_{name}_range"] = span(control)
             if all(map(isfinite, losses + control)):
