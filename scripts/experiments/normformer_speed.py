@@ -441,6 +441,15 @@ def facts(record) -> dict[str, str]:
         }
         for name, (moment, rate) in moments.items():
             steep = steepness(record, arm, moment, rate)
+            if name in "abcde":
+                start = steepness(record, arm, "before", rate)
+                grown = paired(steep, start)
+                found[f"{arm}_gradient_grown_{name}"] = grown.text(1)
+                found[f"{arm}_gradient_grown_{name}_bound"] = grown.bound(1)
+            if name in "abcde" and base_of(arm) == "pre" != arm:
+                less = paired(steep, steepness(record, "pre", "after", rate))
+                found[f"{arm}_gradient_less_{name}"] = less.text(1)
+                found[f"{arm}_gradient_less_{name}_bound"] = less.bound(1)
             found[f"{arm}_gradient_ratio_{name}"] = f"{median(steep):.1f}"
             found[f"{arm}_gradient_ratio_{name}_range"] = span(steep, 1)
         base = base_of(arm)
@@ -474,6 +483,13 @@ def facts(record) -> dict[str, str]:
         cost = ratio(seconds["normformer", width], seconds["pre", width])
         steps = median(ratio for ratio, _ in ratios(record, "normformer", 3 / 4))
         found[f"normformer_time_to_target{name}"] = f"{cost * steps:.2f}"
+    parts = (
+        finals(record, arm, chosen_rates[arm]) for arm in ("norms_only", "normformer")
+    )
+    pairs = [pair for pair in zip(*parts, strict=True) if isfinite(sum(pair))]
+    apart = paired(*zip(*pairs, strict=True))
+    found["norms_only_less_normformer"] = apart.text()
+    found["norms_only_less_normformer_bound"] = apart.bound()
     at_equal = [ratios(record, "normformer", 3 / 4, rate, rate) for rate in grid]
     at_equal.sort(key=lambda pairs: median(ratio for ratio, _ in pairs))
     found["equal_rate_least"] = _ratio_words(at_equal[0])[0]
