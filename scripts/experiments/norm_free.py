@@ -470,6 +470,11 @@ def facts(record) -> dict[str, str]:
             found[f"{arm}_{name}"] = _number(median(losses))
     found["at_edge"] = str(len(at_edge))
 
+    fast = rates[-2]  # what a version without norms pays below the greatest rate
+    ours, theirs = (_ends(record, each, fast, most) for each in ("plain", "rms_norm"))
+    found["rate_fast"] = f"{fast:g}"
+    if all(map(isfinite, ours + theirs)):
+        found["plain_gap_fast_paired"] = paired(ours, theirs).text()
     gaps_of("norms_less_gap", "skip_init", "rms_norm_small")  # small branches in both
     curves: dict[str, list] = {arm: [] for arm in LENGTHS}
     for name, steps in zip(LENGTH_NAMES, lengths, strict=True):

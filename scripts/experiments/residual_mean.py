@@ -266,6 +266,8 @@ def _percent(share: float) -> str:
 def facts(record) -> dict[str, str]:
     from math import asin, degrees, sqrt
 
+    from scripts.measure.spread import paired
+
     def mean(values):
         return sum(values) / len(values)
 
@@ -307,6 +309,8 @@ def facts(record) -> dict[str, str]:
         "loss_swapped": f"{mean(swapped):.3f}",
         "loss_seed_range": f"{max(own) - min(own):.3f}",
         "loss_rms_norm": f"{mean(losses('RMSNorm')):.3f}",
+        "rms_norm_gap": (gap := paired(losses("RMSNorm"), own)).text(),
+        "rms_norm_gap_bound": gap.bound(),
         "swap_cost": f"{mean(swapped) - mean(own):.4f}",
         "swap_cost_highest": f"{max(costs):.4f}",
         "fold_cost_highest": f"{fold_cost:.4f}",
