@@ -225,7 +225,7 @@ def sheet(language: str) -> str:
         for group, row in most_asked()
     ]
     body = "\n\n".join(lines)
-    return f'<div class="sheet" markdown>\n\n{body}\n\n</div>'
+    return f'<div class="sheet" markdown data-search-exclude>\n\n{body}\n\n</div>'
 
 
 def quiz_overview(language: str) -> str:

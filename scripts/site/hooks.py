@@ -126,6 +126,8 @@ def on_page_markdown(markdown, page, config, files, **_):
     with one_line(_path(page.file, config)):
         facts.check_names(markdown)
     notebooks.link(page, files)
+    if names := search.other_names(markdown):
+        page.meta["tags"] = names
     language, path = config.theme["language"], page.file.src_uri
     with one_line("claims"):
         markdown = claims.append_links(markdown, path, language)
@@ -156,6 +158,7 @@ def on_post_build(config, **_):
     if not _dirty:  # it holds all pages, and only some were read
         llms.write(config)
     search.mend_worker(config.site_dir)
+    search.slim_index(config.site_dir)
     stylesheet = Path(config.site_dir) / "assets" / "site.css"
     stylesheet.write_text(lean(stylesheet.read_text("utf-8")), "utf-8")
 

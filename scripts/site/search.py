@@ -1,6 +1,8 @@
-"""Chinese search: the field's terms as words, and whole words in queries."""
+"""Search: a page's other names, the field's terms as words, and the order of pages."""
 
+import json
 import logging
+import re
 from functools import cache
 from pathlib import Path
 
@@ -9,15 +11,32 @@ from mkdocs.exceptions import PluginError
 from scripts.site.source import ROOT, read_yaml
 
 TERMS = ROOT / "docs" / "data" / "terms.yml"
+ORDER = "/* ranked.js */{"
+RANKED = ROOT / "docs" / "theme" / "search" / "ranked.js"
+# The line under a title with the words that people type.
+LISTING = re.compile(r"<pre>.*?</pre>", re.DOTALL)
+ALSO = re.compile(r"^\*(?:Also called: |又名：)(.+)\*$", re.MULTILINE)
 # Material 9.8.1 splits a Chinese query into words of the index, but its loops stop
 # one character early: 均方根 was looked up as 均方, 带宽 as 带. Old and new code of
 # the search worker; a Material whose worker reads otherwise fails the build.
+# Its search is wrapped: `ranked` puts the pages in order.
 MENDED = {
+    "search(e){if(e=e.replace(": (
+        "search(e){return self.ranked(e,{search:q=>this.found(q),index:this.index,"
+        "map:this.map,separator:lunr.tokenizer.separator})}found(e){if(e=e.replace("
+    ),
     "for(let o=s+1;o<t.length;o++)t.slice(s,o)in e": (
         "for(let o=s+1;o<=t.length;o++)t.slice(s,o)in e"
     ),
     "n[a]&&a<t.length-1&&": "n[a]&&a<t.length&&",
 }
+
+
+def other_names(markdown: str) -> list[str]:
+    """What a page's line "Also called" lists; the search weighs these as titles."""
+    line = ALSO.search(markdown)
+    names = re.split(r"[,;、；]", line[1]) if line else []
+    return [name.strip() for name in names if name.strip()]
 
 
 @cache
@@ -36,7 +55,7 @@ def teach_jieba() -> None:
 
 
 def mend_worker(site_dir: str) -> None:
-    """Let the built site's search worker look up whole Chinese words."""
+    """Let the built site's search order pages and look up whole Chinese words."""
     for path in Path(site_dir).glob("assets/javascripts/workers/search.*.min.js"):
         code = path.read_text(encoding="utf-8")
         for old, new in MENDED.items():
@@ -45,4 +64,23 @@ def mend_worker(site_dir: str) -> None:
             if code.count(old) != 1:
                 raise PluginError(f"{path.name}: Material's search worker has changed")
             code = code.replace(old, new)
+        if not code.startswith(ORDER):
+            code = f"{ORDER}{_ranked()}}}\n{code}"
         path.write_text(code, encoding="utf-8")
+
+
+def _ranked() -> str:
+    """The order of pages as a plain script: a worker of this kind has no imports."""
+    code = RANKED.read_text(encoding="utf-8")
+    code = re.sub(r"^\s*//.*\n", "", code, flags=re.MULTILINE)
+    return code.replace("export const ranked", "self.ranked", 1)
+
+
+def slim_index(site_dir: str) -> None:
+    """Leave listings out of the index, a third of it, and write letters as letters."""
+    for path in Path(site_dir).glob("search/search_index.json"):
+        index = json.loads(path.read_text(encoding="utf-8"))
+        for document in index["docs"]:
+            document["text"] = LISTING.sub("", document["text"])
+        text = json.dumps(index, ensure_ascii=False, separators=(",", ":"))
+        path.write_text(text, encoding="utf-8")

@@ -1,38 +1,81 @@
-"""Typed queries find their page, in the middle of titles and sentences too."""
+"""What people type finds its page; the index comes when somebody reaches for it."""
 
 import pytest
+import yaml
 
-# (query, page that must be among the first three)
-CHINESE = [
-    ("有效学习率", "foundations/why-normalize/"),
-    ("滑动统计量", "foundations/batch-norm-vs-layer-norm/"),
-    ("权重归一化", "foundations/norm-family/"),
-    ("上溢", "rmsnorm/low-precision/"),
-    ("带宽", "kernels/memory-bound/"),
-    ("预热", "placement/warm-up/"),
-    ("深度诅咒", "placement/curse-of-depth/"),
-    ("夹心归一化", "placement/sandwich-norm/"),
-    ("熵坍缩", "attention/qk-norm/"),
-    ("软上限", "attention/soft-capping/"),
-    ("三明治归一化", "placement/sandwich-norm/"),
-    ("深层堆叠", "labs/deep-stack/"),
-]
-ENGLISH = [
-    ("pRMSNorm", "rmsnorm/rms-norm/"),
-    ("Welford", "foundations/layer-norm/"),
-    ("spectral norm", "foundations/norm-family/"),
-    ("overflow", "rmsnorm/low-precision/"),
-    ("bandwidth", "rmsnorm/speed/"),
-    ("warm-up", "placement/warm-up/"),
-    ("torchscale", "placement/deepnorm/"),
-    ("PB-Relax", "placement/sandwich-norm/"),
-    ("head scale", "placement/normformer/"),
-    ("QK-Clip", "attention/qk-norm/"),
-    ("FlexAttention", "attention/soft-capping/"),
-    ("DyT", "frontier/without-normalization/"),
-    ("deep stack", "labs/deep-stack/"),
-]
-QUERIES = [("zh", *q) for q in CHINESE] + [("en", *q) for q in ENGLISH]
+from scripts.site.source import LANGUAGES, ROOT
+
+QUERIES = yaml.safe_load((ROOT / "tests/browser/queries.yml").read_text("utf-8"))
+LEAST = 80  # queries a language
+
+# Asks the page's own search worker, as its search box does.
+ASK = """async ([queries, worker]) => {
+  const file = () => fetch("search/search_index.json").then((got) => got.json());
+  const index = window.__index ?? (await file());
+  const own = new Worker(worker);
+  const ask = (message) => new Promise((resolve) => {
+    own.onmessage = (event) => resolve(event.data.data);
+    own.postMessage(message);
+  });
+  await ask({ type: 0, data: { ...index, options: { suggest: false } } });
+  const found = [];
+  for (const query of queries) {
+    const { items } = await ask({ type: 2, data: query });
+    found.push(items.slice(0, 3).map(([page]) => page.location.split("#")[0]));
+  }
+  own.terminate?.();
+  return found;
+}"""
+
+
+def first_three(page, language: str) -> list[list[str]]:
+    """For each query of the table, the pages of the first three hits."""
+    queries = [str(row["q"]) for row in QUERIES[language]]
+    config = "JSON.parse(document.getElementById('__config').textContent).search"
+    worker = page.evaluate(f"new URL({config}, location.href).href")
+    return page.evaluate(ASK, [queries, worker])
+
+
+def missed(language: str, found: list[list[str]]) -> list[str]:
+    """The queries whose page is not among the first three."""
+    return [
+        f"{row['q']}: {three}"
+        for row, three in zip(QUERIES[language], found, strict=True)
+        if not {*([row["page"]] if isinstance(row["page"], str) else row["page"])}
+        & {address.removesuffix("index.html") for address in three}
+    ]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_table_of_queries(language, site, open_page, browser_checks):
+    page = open_page()
+    page.goto(f"{site[1]}{language}/")
+    found = first_three(page, language)
+    assert missed(language, found) == []
+    browser_checks.add(len(found))
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_table_holds_what_people_ask(language):
+    rows, sources = QUERIES[language], QUERIES["sources"]
+    queries = [row["q"] for row in rows]
+    assert len(set(queries)) == len(queries) >= LEAST
+    assert sum("from" in row for row in rows) * 2 >= len(rows)
+    assert {row["from"] for row in rows if "from" in row} <= set(sources)
+    for row in rows:
+        for page in [row["page"]] if isinstance(row["page"], str) else row["page"]:
+            stem = page.removesuffix("/")
+            folder = ROOT / "docs" / language / "pages"
+            assert (folder / f"{stem}.md").is_file() or (
+                folder / stem / "index.md"
+            ).is_file(), page
+
+
+def test_a_miss_is_noticed():
+    row = QUERIES["en"][0]
+    others = [["reference/glossary/"]] + [[r["page"]][:1] for r in QUERIES["en"][1:]]
+    flat = [[p[0] if isinstance(p, list) else p for p in three] for three in others]
+    assert missed("en", flat) == [f"{row['q']}: ['reference/glossary/']"]
 
 
 def hits(page) -> list[str]:
@@ -61,8 +104,18 @@ def results(page, query: str, wanted=lambda found: True) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize(("language", "query", "expected"), QUERIES)
-def test_query(language, query, expected, site, open_page, browser_checks):
+@pytest.mark.parametrize(
+    ("language", "query", "expected"),
+    [
+        ("zh", "层归一化", "foundations/layer-norm/"),
+        ("zh", "手写RMSNorm", "rmsnorm/rms-norm/"),
+        ("zh", "深层堆叠", "labs/deep-stack/"),
+        ("en", "batch normalization", "foundations/batch-norm-vs-layer-norm/"),
+        ("en", "why does fp16 rmsnorm overflow", "rmsnorm/low-precision/"),
+        ("en", "Welford", "foundations/layer-norm/"),
+    ],
+)
+def test_typed_query(language, query, expected, site, open_page, browser_checks):
     page = open_page()
     page.goto(site[1] + language + "/")
     page.wait_for_load_state("networkidle")
@@ -72,6 +125,7 @@ def test_query(language, query, expected, site, open_page, browser_checks):
     assert all(link.startswith(home) for link in found), "a hit in another language"
     marks = page.locator(".md-search-result mark").all_inner_texts()
     assert marks, "nothing is marked in the hits"
+    assert page.locator(".md-search-result pre").count() == 0, "a hit shows a listing"
     browser_checks.add()
 
 
@@ -81,4 +135,57 @@ def test_no_hits(language, query, site, open_page, browser_checks):
     page.goto(site[1] + language + "/")
     page.wait_for_load_state("networkidle")
     assert results(page, query, lambda found: not found) == []
+    browser_checks.add()
+
+
+def _asked(page) -> list[str]:
+    """Requests for a search index, from now on."""
+    asked = []
+    page.on(
+        "request",
+        lambda request: "search_index" in request.url and asked.append(request.url),
+    )
+    return asked
+
+
+REACHES = {
+    "key": lambda page: page.keyboard.press("/"),
+    "mouse": lambda page: page.locator("[data-md-component=search-query]").click(),
+    "focus": lambda page: page.locator("[data-md-component=search-query]").focus(),
+}
+
+
+@pytest.mark.parametrize("how", REACHES)
+def test_the_index_waits_for_a_reader(how, site, open_page, browser_checks):
+    page = open_page()
+    asked = _asked(page)
+    page.goto(site[1] + "en/")
+    page.wait_for_load_state("networkidle")
+    page.mouse.wheel(0, 500)
+    page.keyboard.press("ArrowDown")
+    page.locator(".md-content a[href*='rms-norm']").first.click()  # no new document
+    page.wait_for_selector("h1#rms-norm")
+    assert asked == []
+    with page.expect_request("**/search_index.json"):
+        REACHES[how](page)
+    browser_checks.add()
+
+
+def test_a_phone_reaches_for_the_search(site, open_page, browser_checks):
+    page = open_page(viewport={"width": 390, "height": 844}, has_touch=True)
+    asked = _asked(page)
+    page.goto(site[1] + "zh/")
+    page.wait_for_load_state("networkidle")
+    assert asked == []
+    with page.expect_request("**/search_index.json"):
+        page.locator("label[for=__search].md-header__button").tap()
+    browser_checks.add()
+
+
+def test_an_address_with_a_query_does_not_wait(site, open_page, browser_checks):
+    page = open_page()
+    asked = _asked(page)
+    page.goto(site[1] + "en/?q=RMSNorm")
+    page.locator(".md-search-result__link").first.wait_for(state="attached")
+    assert len(asked) == 1
     browser_checks.add()

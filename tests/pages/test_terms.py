@@ -5,10 +5,16 @@ import re
 import pytest
 import yaml
 
+from scripts.site.search import ALSO
 from scripts.site.source import ROOT
 from tests.pages.reading import paragraphs
 
 TERMS = yaml.safe_load((ROOT / "docs/data/terms.yml").read_text(encoding="utf-8"))
+
+
+def written(text: str) -> list:
+    """Paragraphs in our own words: the line 又名 lists those of others."""
+    return paragraphs(ALSO.sub("", text))
 
 
 def refused(text: str, terms: list[dict]) -> list[str]:
@@ -17,7 +23,7 @@ def refused(text: str, terms: list[dict]) -> list[str]:
     A variant that is itself the term for something else (正则化, regularization)
     is free on a page that introduces it as such: 正则化（regularization）.
     """
-    prose = paragraphs(text)
+    prose = written(text)
     everything = "\n".join(paragraph.text for paragraph in prose)
     introduced = {t["zh"] for t in terms if introduces(t).search(everything)}
     return [
@@ -40,7 +46,7 @@ def unglossed(text: str, terms: list[dict]) -> list[str]:
     longest_first = sorted((t["zh"] for t in terms), key=len, reverse=True)
     any_term = re.compile("|".join(map(re.escape, longest_first)))
     first = {}
-    for paragraph in paragraphs(text):
+    for paragraph in written(text):
         if not paragraph.heading:
             for match in any_term.finditer(paragraph.text):
                 first.setdefault(match[0], (paragraph, match.start()))
@@ -88,6 +94,7 @@ SMALL = [
         "归一化写成 `规范化` 也没人管代码。",
         "权重衰减是一种正则化（regularization），正则化不是归一化。",
         "残差流（residual stream）很宽，残差流不归一化。",
+        "# 归一化 { #n }\n\n*又名：规范化、残差流、正则化*\n",
         "# 残差流 { #stream }\n\n残差流（即 Residual Stream）很宽。",
     ],
 )

@@ -1,0 +1,60 @@
+"""What the build does to the search: other names, a slim index, the worker's order."""
+
+import json
+
+import pytest
+from mkdocs.exceptions import PluginError
+
+from scripts.site import search
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        (
+            "# A\n\n*Also called: BN, batch norm; BN vs LN*\n",
+            ["BN", "batch norm", "BN vs LN"],
+        ),
+        ("# 甲\n\n*又名：批归一化、BN，γ*\n", ["批归一化", "BN，γ"]),
+        ("# A\n\nAlso called: BN\n", []),
+        ("# A\n", []),
+    ],
+)
+def test_other_names(text, names):
+    assert search.other_names(text) == names
+
+
+def test_slim_index(tmp_path):
+    path = tmp_path / "search" / "search_index.json"
+    path.parent.mkdir()
+    kept = "<p>\u200b归一化</p> "
+    docs = [{"location": "", "text": kept + "<pre><code>x = 1\n</code></pre> <p>y</p>"}]
+    path.write_text(json.dumps({"config": {}, "docs": docs}), encoding="utf-8")
+    search.slim_index(str(tmp_path))
+    text = path.read_text(encoding="utf-8")
+    assert "归一化" in text
+    assert json.loads(text)["docs"] == [{"location": "", "text": kept + " <p>y</p>"}]
+
+
+def worker(tmp_path, code: str):
+    folder = tmp_path / "assets" / "javascripts" / "workers"
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "search.0.min.js"
+    path.write_text(code, encoding="utf-8")
+    return path
+
+
+def test_worker_is_mended_once(tmp_path):
+    path = worker(tmp_path, " ".join(search.MENDED))
+    search.mend_worker(str(tmp_path))
+    once = path.read_text(encoding="utf-8")
+    assert once.startswith(search.ORDER) and "self.ranked = " in once
+    assert all(new in once for new in search.MENDED.values())
+    search.mend_worker(str(tmp_path))
+    assert path.read_text(encoding="utf-8") == once
+
+
+def test_another_worker_stops_the_build(tmp_path):
+    worker(tmp_path, "search(t){}")
+    with pytest.raises(PluginError, match="has changed"):
+        search.mend_worker(str(tmp_path))
