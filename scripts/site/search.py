@@ -35,7 +35,7 @@ MENDED = {
 def other_names(markdown: str) -> list[str]:
     """What a page's line "Also called" lists; the search weighs these as titles."""
     line = ALSO.search(markdown)
-    names = re.split(r"[,;、；]", line[1]) if line else []
+    names = re.split(r"[,;，、；]", line[1].rstrip(".。")) if line else []
     return [name.strip() for name in names if name.strip()]
 
 

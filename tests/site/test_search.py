@@ -15,7 +15,7 @@ from scripts.site import search
             "# A\n\n*Also called: BN, batch norm; BN vs LN*\n",
             ["BN", "batch norm", "BN vs LN"],
         ),
-        ("# 甲\n\n*又名：批归一化、BN，γ*\n", ["批归一化", "BN，γ"]),
+        ("# 甲\n\n*又名：批归一化、BN，γ。*\n", ["批归一化", "BN", "γ"]),
         ("# A\n\nAlso called: BN\n", []),
         ("# A\n", []),
     ],
