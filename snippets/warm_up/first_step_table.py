@@ -1,8 +1,8 @@
+from snippets.pre_norm_vs_post_norm.trial import fresh, random_text, spread
 from snippets.warm_up.first_step import (
     first_adam_step,
     noise_shift,
 )
-from snippets.pre_norm_vs_post_norm.trial import fresh, random_text, spread
 
 print("median [lowest, highest] of 5 seeds")
 for placement in ("Post-Norm", "Pre-Norm with final norm"):
