@@ -43,7 +43,7 @@ SEEDS = (0, 1, 2)
 ARMS = ("post", "pre", "sandwich", "deepnorm")
 FROZEN = {arm: f"frozen_{arm}" for arm in ARMS}
 CONTROLS = ("no_layers", *FROZEN.values())
-RATES = (2.5e-4, 1e-3, 4e-3)
+RATES = (1e-3, 4e-3, 1.6e-2)  # first runs with 2.5e-4 in place of 1.6e-2 left 4e-3 best
 IGNORED = -100  # where a chain has left the sequence, as in cross_entropy
 SIZES = {
     "tiny": dict(

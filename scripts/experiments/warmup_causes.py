@@ -524,7 +524,7 @@ DESIGN = Design(
         "edges": {
             "en": (
                 "The grid was cut to three rates for time. Verdicts are read at one "
-                "rate, the one where Adam without warm-up is stuck, and not at the best."
+                "rate, where Adam without warm-up is stuck, and not at the best."
             ),
             "zh": (
                 "为了省时间，网格只有三个学习率。结论只在一个学习率上读，"

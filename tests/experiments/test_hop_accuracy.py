@@ -174,7 +174,7 @@ def test_facts_say_what_the_rows_say(record):
     facts = hop_accuracy.facts(made(record, loss))
     expected = {
         "pre_2": "0.51",
-        "pre_2_rate": "0.001",
+        "pre_2_rate": "0.004",
         "pre_2_less_frozen": "−0.69 ± 0.01",
         "pre_2_less_no_layers": "−0.79 ± 0.01",
         "pre_2_learns": "✓",

@@ -6,7 +6,7 @@ from scripts.site.diagram import GRID, MUTED, SERIES, SMALL, Canvas
 
 WORDS = {
     "zh": {
-        "caption": "上：软上限是一条光滑的曲线，硬截断有折角。下：两处软上限各自的位置。",
+        "caption": "上：软上限是光滑的曲线，硬截断有折角。下：两处软上限的位置。",
         "alt": "横轴是 logit，纵轴是加上限之后的值。硬截断沿对角线走到 cap，然后变成"
         "水平线；软上限在零附近与对角线重合，然后平滑地弯向 cap，永远达不到。下面两行"
         "方框：注意力里依次是点积、缩放、软上限、掩码、softmax；输出端依次是输出层、"
