@@ -477,6 +477,14 @@ def facts(record) -> dict[str, str]:
                 missed = [r for r in failed if r["learning_rate"] == rate]
                 found[f"{name}_best_failed"] = str(len(missed))
             tell(f"{variant}_{end}_gain", best["none"], best["long"])
+            for word, rate in (("least", rates[0]), ("most", rates[-1])):
+                wanted = dict(variant=variant, layers=layers, learning_rate=rate)
+                ours, theirs = (
+                    [_final(row) for row in _runs(record, warm_up=warm, **wanted)]
+                    for warm in (WARM_UPS[0], WARM_UPS[2])
+                )
+                if max(ours + theirs) < float("inf"):
+                    tell(f"{variant}_{end}_gain_at_{word}", ours, theirs)
         own = _runs(record, variant=variant)
         found[f"{variant}_failed"] = str(sum(_failed(r, frequencies) for r in own))
     found["edges"] = str(edges)
