@@ -420,6 +420,7 @@ def facts(record) -> dict[str, str]:
         "narrow": str(widths[0]),
         "wide": str(widths[-1]),
         "least": str(depths[0]),
+        "middle": str(depths[len(depths) // 2]),
         "most": str(most),
         "tokens": str(size["batch"] * size["time"]),
     }
