@@ -9,7 +9,7 @@ from transformers.models.llama.modeling_llama import LlamaDecoderLayer
 from transformers.models.minimax.modeling_minimax import MiniMaxDecoderLayer
 from transformers.models.qwen3_next.modeling_qwen3_next import Qwen3NextRMSNorm
 
-from snippets.deepnorm.block import Attention, DeepNorm, initialize
+from snippets.deepnorm.block import Attention, DeepNorm, FeedForward, initialize
 from snippets.deepnorm.coefficients import coefficients
 from snippets.deepnorm.stacks import stack as deepnorm_stack
 from snippets.normalized_transformer.sphere import slerp, step_towards, unit
@@ -24,12 +24,15 @@ from snippets.norms_beyond_the_decoder.attention import (
 )
 from snippets.norms_beyond_the_decoder.delta_rule import delta_rule, l2_norm
 from snippets.norms_beyond_the_decoder.gated import gated_rms_norm
+from snippets.residual_recipes.complete_p import DepthScaled
+from snippets.residual_recipes.layer_scale import LayerScale, initial_scale
 from snippets.rms_norm.reference import RMSNorm, rms_norm
 from snippets.sandwich_norm.blocks import SandwichNorm
 from snippets.sandwich_norm.pb_relax import relaxed_softmax
 from snippets.sandwich_norm.stacks import PreNorm
 from snippets.sandwich_norm.stacks import stack as sandwich_stack
 from snippets.without_normalization.reference import DynamicTanh
+from snippets.without_normalization.residual import ScaledResidual
 from snippets.without_normalization.stack import stack as norm_free_stack
 from snippets.zero_centred_and_mixed.mixed import hybrid_norm
 from snippets.zero_centred_and_mixed.zero_centred import ZeroCentredRMSNorm
@@ -431,3 +434,45 @@ def test_an_attention_sink_is_no_gate():
     one_feature = torch.randn(2, 9, 8, generator=generator, dtype=torch.float64)
     ratio = gated_attention(q, k, v, one_feature) / sink_attention(q, k, v, sink)
     assert ratio.std(dim=-1).min() > 0.01  # a sink scales all features alike
+
+
+def test_layerscale_and_rezero_are_the_same():
+    torch.manual_seed(0)
+    x, target = torch.randn(2, 3, 8, 32)
+    layer_scale = LayerScale(FeedForward(32), nn.LayerNorm(32), 32, initial_scale(96))
+    rezero = ScaledResidual(FeedForward(32))
+    assert layer_scale.scale.shape == (32,) and rezero.alpha.shape == ()
+    first = {}
+    for block, branch in ((layer_scale, layer_scale.branch), (rezero, rezero.body)):
+        (block(x) * target).sum().backward()
+        first[block] = branch.down.weight.grad.norm()
+    assert first[rezero] == 0 and rezero.alpha.grad != 0
+    assert 0 < first[layer_scale] < 1e-2
+    louder = [block(100 * x) - 100 * x for block in (layer_scale, rezero)]
+    assert louder[0].norm() < 1.1 * (layer_scale(x) - x).norm()  # the norm in front
+    assert torch.equal(louder[1], torch.zeros_like(x))
+
+
+def test_root_depth_scaling_keeps_an_adam_step():
+    change = {}
+    for exponent in (0.5, 1.0):
+        for layers in (4, 32):
+            torch.manual_seed(0)
+            blocks = nn.Sequential()
+            for _ in range(layers):
+                branch, norm = FeedForward(32), nn.LayerNorm(32)
+                initialize(branch, beta=1.0)
+                blocks.append(DepthScaled(branch, norm, layers / 4, exponent))
+            blocks.append(nn.LayerNorm(32)).double()
+            x, target = torch.randn(2, 16, 32, dtype=torch.float64)
+            y = blocks(x)
+            (y * target).sum().backward()
+            with torch.no_grad():
+                for weight in [
+                    m.weight for m in blocks.modules() if isinstance(m, nn.Linear)
+                ]:
+                    weight -= 1e-7 * weight.grad.sign()  # Adam's first step
+                change[exponent, layers] = (blocks(x) - y).norm()
+    root, whole = (change[a, 32] / change[a, 4] for a in (0.5, 1.0))
+    assert root > 1.8  # eight times the layers
+    assert 0.7 < whole < 1.4

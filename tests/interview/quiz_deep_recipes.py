@@ -4,11 +4,15 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from snippets.curse_of_depth.depth_scaling import ScaledNorm
 from snippets.deepnorm.block import Attention, DeepNorm, FeedForward, initialize
 from snippets.deepnorm.coefficients import coefficients
 from snippets.normformer.block import Block
+from snippets.residual_recipes.complete_p import DepthScaled
+from snippets.residual_recipes.layer_scale import LayerScale, initial_scale
 from snippets.sandwich_norm.attention import CausalAttention
 from snippets.sandwich_norm.blocks import SandwichNorm
+from snippets.without_normalization.residual import ScaledResidual
 
 
 class _Constant(nn.Module):
@@ -131,3 +135,44 @@ def all_head_scales_doubled() -> dict[str, bool]:
         "twice-the-update": 1.9 < factor < 2.1,
         "half-the-update": 0.4 < factor < 0.6,
     }
+
+
+def branch_factor_for_eight_times_the_depth() -> dict[str, bool]:
+    exponents = {"zero": 0.0, "one-half": 0.5, "one": 1.0}
+    return {
+        name: 0.7 < _reach(a, 32) / _reach(a, 4) < 1.4 for name, a in exponents.items()
+    }
+
+
+def _reach(exponent: float, layers: int) -> float:
+    """How far one step along the signs moves a fresh stack's output."""
+    torch.manual_seed(0)
+    blocks = nn.Sequential()
+    for _ in range(layers):
+        branch, norm = FeedForward(32), nn.LayerNorm(32)
+        initialize(branch, beta=1.0)
+        blocks.append(DepthScaled(branch, norm, layers / 4, exponent))
+    blocks.append(nn.LayerNorm(32)).double()
+    x, target = torch.randn(2, 16, 32, dtype=torch.float64)
+    y = blocks(x)
+    (y * target).sum().backward()
+    with torch.no_grad():
+        for module in blocks.modules():
+            if isinstance(module, nn.Linear):
+                module.weight -= 1e-7 * module.weight.grad.sign()
+        return (blocks(x) - y).norm().item()
+
+
+def first_gradient_of_the_branch_matrices() -> dict[str, bool]:
+    torch.manual_seed(0)
+    x, target = torch.randn(2, 3, 8, 32)
+    norm, none = nn.LayerNorm(32), {}
+    for name, block in {
+        "rezero": ScaledResidual(FeedForward(32)),
+        "layer-scale": LayerScale(FeedForward(32), norm, 32, initial_scale(96)),
+        "layer-norm-scaling": DepthScaled(FeedForward(32), ScaledNorm(norm, 96), 1.0),
+    }.items():
+        (block(x) * target).sum().backward()
+        linears = [m for m in block.modules() if isinstance(m, nn.Linear)]
+        none[name] = not any(each.weight.grad.any() for each in linears)
+    return none
