@@ -527,7 +527,7 @@ def plot(record, words):
     from scripts.measure import look
 
     widths, depths = _grid(record)
-    figure, axis = look.new_figure(words, record, height=8.2)
+    figure, axis = look.new_figure(words, record, height=6.6)
     places = list(range(len(RECIPES)))[::-1]
     for series, name in enumerate(("stream", "sgd_all", "signs_all")):
         for d in widths:
@@ -545,7 +545,7 @@ def plot(record, words):
             axis.plot(
                 sizes,
                 [place + 0.22 * (1 - series) for place in places],
-                markersize=6.5 if wide else 3.5,
+                markersize=5.5 if wide else 3,
                 alpha=1.0 if wide else 0.5,
                 label=words[name] if wide else None,
                 **drawn,
