@@ -944,7 +944,7 @@ WORDS = {
         "steps": "训练进度（%）",
         "away": "标准差的倍数",
         "batch_of": "batch 大小",
-        "length": "填充在 batch 中的份额（%）",
+        "length": "填充在 batch 中的占比（%）",
         "none": "训练时没有填充",
         "pooled": "训练时填充计入统计量",
         "masked": "训练时填充被屏蔽",

@@ -520,12 +520,12 @@ WORDS = {
         "shallow": "{shallow} 层",
         "deep": "{deep} 层",
         "scaled": "{deep} 层，输出矩阵的初值缩小",
-        "shares": "同上：全一方向的份额，训练后",
+        "shares": "同上：全 1 方向的占比，训练后",
         "chance": "随机方向：1/d",
         "before": "RMSNorm，训练前",
         "rate": "学习率（对数刻度）",
         "loss": "损失（nat/字节）",
-        "share": "份额（%）",
+        "share": "占比（%）",
         "norms": "第几个归一化层",
         "band": (
             "线：{seeds} 个种子的中位数；色带：从最小到最大。顶边的标记：中位数"
@@ -533,7 +533,7 @@ WORDS = {
         ),
         "caption": (
             "字节级小解码器（d = {d}，{steps} 步）在留出文本上的损失，随学习率变化；"
-            "最下图是训练后残差流里全一方向的份额。"
+            "最下图是训练后残差流里全 1 方向的占比。"
         ),
         "alt": (
             "四幅折线图。前三幅是损失随学习率的变化，四条线是 LayerNorm 的两步各做或"
@@ -542,8 +542,8 @@ WORDS = {
             "{shallow_neither}。{deep} 层：依次为 {deep_layer_norm}、"
             "{deep_rms_norm}、{deep_centring} 和 {deep_neither}。{deep} 层、输出"
             "矩阵的初值缩小：{scaled_layer_norm}、{scaled_rms_norm}、"
-            "{scaled_centring} 和 {scaled_neither}。最下图是同一设置训练后全一方向"
-            "的份额：LayerNorm 平均 {scaled_layer_norm_share_after}，其余 "
+            "{scaled_centring} 和 {scaled_neither}。最下图是同一设置训练后全 1 方向"
+            "的占比：LayerNorm 平均 {scaled_layer_norm_share_after}，其余 "
             "{scaled_rms_norm_share_after}、{scaled_centring_share_after} 和 "
             "{scaled_neither_share_after}；随机方向应占 {chance}。"
         ),

@@ -338,7 +338,7 @@ DESIGN = Design(
     words={
         "zh": {
             "question": (
-                "训练之后，后一半的层值多少损失？这取决于学习率，还是取决于归一化"
+                "训练之后，去掉后一半的层，损失增加多少？这取决于学习率，还是取决于归一化"
                 "放在哪里？"
             ),
             "refuted_by": (
@@ -382,7 +382,7 @@ DESIGN = Design(
 
 WORDS = {
     "zh": {
-        "title": "训练之后，后一半的层值多少",
+        "title": "训练之后，后一半的层作用多大",
         "pre": "Pre-Norm",
         "sandwich": "夹心归一化",
         "small_writers": "GPT-2 的初始化",

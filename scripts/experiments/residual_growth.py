@@ -605,7 +605,7 @@ DESIGN = Design(
     words={
         "zh": {
             "question": (
-                "训练之后残差流怎样增长，后一半的层值多少损失？这取决于学习率，"
+                "训练之后残差流怎样增长，去掉后一半的层，损失增加多少？这取决于学习率，"
                 "还是取决于归一化放在哪里？"
             ),
             "refuted_by": (
@@ -643,7 +643,7 @@ DESIGN = Design(
 
 WORDS = {
     "zh": {
-        "title": "后一半的层值多少，残差流长多快：全部学习率",
+        "title": "后一半的层作用多大，残差流增长多快：全部学习率",
         "post": "Post-Norm",
         "pre": "Pre-Norm",
         "scaling": "LayerNorm Scaling",

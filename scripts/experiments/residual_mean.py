@@ -219,8 +219,8 @@ DESIGN = Design(
                 "各是多少？"
             ),
             "refuted_by": (
-                "只要有一个种子，用 LayerNorm 训练后，残差流上的份额高于 1/d；或者均值"
-                "不为零的向量（比如 ReLU 之后）份额并不更高。"
+                "只要有一个种子，用 LayerNorm 训练后，残差流上的占比高于 1/d；或者均值"
+                "不为零的向量（比如 ReLU 之后）占比并不更高。"
             ),
             "stopping": "每个模型都训练 {steps} 步，不提前停，也不剔除。",
         },
@@ -231,7 +231,7 @@ DESIGN = Design(
                 "One learning rate was tried, so the shares after training are those "
                 "of this rate."
             ),
-            "zh": "学习率只试了一个，所以训练后的份额只对这个学习率成立。",
+            "zh": "学习率只试了一个，所以训练后的占比只对这个学习率成立。",
         },
         "edges": {"en": "It was not tuned.", "zh": "学习率没有调过。"},
         "widths": {
@@ -328,7 +328,7 @@ def facts(record) -> dict[str, str]:
 
 WORDS = {
     "zh": {
-        "title": "能量落在全一方向上的份额",
+        "title": "能量落在全 1 方向上的占比",
         "stream": "残差流，各个归一化层的输入",
         "hidden": "激活函数之后的隐藏向量，用 LayerNorm 训练",
         "before": "LayerNorm，训练前",
@@ -336,7 +336,7 @@ WORDS = {
         "rms_norm": "RMSNorm，训练后",
         "chance": "随机方向：1/d",
         "hidden_chance": "随机方向：1/(4d)",
-        "share": "份额（%，对数刻度）",
+        "share": "占比（%，对数刻度）",
         "norms": "第几个归一化层",
         "layers": "第几层",
         "band": (
@@ -344,10 +344,10 @@ WORDS = {
         ),
         "caption": (
             "在标准库源码上训练的字节级小解码器（d = {d}，{layers} 层，{steps} 步）："
-            "残差流与隐藏向量里，全一方向占多少能量。"
+            "残差流与隐藏向量里，全 1 方向占多少能量。"
         ),
         "alt": (
-            "两幅折线图，纵轴是份额，对数刻度，范围相同。上图是残差流：随机方向应占 "
+            "两幅折线图，纵轴是占比，对数刻度，范围相同。上图是残差流：随机方向应占 "
             "{chance}；LayerNorm 模型训练前平均 {stream_before}，训练后平均 "
             "{stream_after}；RMSNorm 模型训练后平均 {stream_after_rms_norm}。"
             "下图是激活函数之后的隐藏向量，随机方向应占 {hidden_chance}；训练后 ReLU "

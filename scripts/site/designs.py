@@ -36,7 +36,7 @@ LABELS = {
         "title": "实验设计",
         "question": "问题",
         "refuted_by": "什么结果会推翻它",
-        "arms": "比较的几种",
+        "arms": "实验组",
         "controls": "对照",
         "without_layers": "没有层，只有嵌入和输出头",
         "frozen": "{}，各块冻结在初始值",

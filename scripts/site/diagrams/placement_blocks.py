@@ -4,7 +4,7 @@ from scripts.site.diagram import INK, PANEL, SERIES, SMALL, Canvas
 
 WORDS = {
     "zh": {
-        "caption": "同一层的两种放法。粗线是残差流，归一化是有颜色的方框。",
+        "caption": "同一层的两种归一化位置。粗线是残差流，归一化是有颜色的方框。",
         "alt": (
             "两列并排，自下而上都从嵌入开始。粗的竖线是残差流，注意力和前馈网络"
             "各是一条从残差流分出、再在加号处加回来的分支。左列 Post-Norm："
