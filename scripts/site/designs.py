@@ -146,7 +146,7 @@ def _rates(record: Record, language: str, facts: dict) -> str:
     ]
     note = f"<p>{labels['edge']}</p>" if at_edge else ""
     return (
-        f"<p>{labels['chosen']}</p><table>{top}<tbody>"
+        f'<p>{labels["chosen"]}</p><table class="chosen">{top}<tbody>'
         f"{''.join(_row(row, 'td') for row in rows)}</tbody></table>{note}"
     )
 

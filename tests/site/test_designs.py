@@ -84,7 +84,7 @@ def test_rates_that_all_failed_are_named(declared):
 def test_without_a_grid_there_is_no_table(declared):
     declared.DESIGN = replace(DESIGN, says=("none",), runs=None, lacks={})
     block = designs.block(RECORD, "en", {"two": "2"})
-    assert "<table>" not in block and "Learning rates" not in block
+    assert "<table" not in block and "Learning rates" not in block
 
 
 def test_a_word_for_a_number_that_is_no_fact_is_refused(declared):
@@ -105,7 +105,7 @@ def test_one_rate_was_not_chosen(declared):
     one = [run for run in RUNS if run.rate == 0.1]
     declared.DESIGN = replace(DESIGN, runs=lambda record: one)
     block = designs.block(RECORD, "en", {"two": "2"})
-    assert "<strong>Learning rates</strong>: 0.1<" in block and "<table>" not in block
+    assert "<strong>Learning rates</strong>: 0.1<" in block and "<table" not in block
 
 
 def test_a_table_of_one_unnamed_cell_has_no_head(declared):
