@@ -28,6 +28,7 @@ UNUSED = [  # by one topic alone
     "tests/claims",
     "tests/interview",
 ]
+USES = re.compile(r"(?:figures|facts|designs)\.(\w+)")  # of experiments
 # A link to a page of another topic.
 ELSEWHERE = re.compile(r"\((?:\.\./)[\w-]+/[\w-]+\.md(?:#[\w-]+)?\)")
 
@@ -103,12 +104,12 @@ class Project:
             shutil.rmtree(self.root / unused, ignore_errors=True)
 
     def _keep_experiments(self, topic: str) -> None:
-        """Leave the experiments whose figures the topic's pages show."""
+        """Leave the experiments that the topic's pages use."""
         pages = (self.root / "docs/en/pages" / topic).iterdir()
         shown = {
             name
             for page in pages
-            for name in re.findall(r"figures\.(\w+)", page.read_text(encoding="utf-8"))
+            for name in USES.findall(page.read_text(encoding="utf-8"))
         }
         for script in (self.root / "scripts/experiments").glob("*.py"):
             if script.stem not in shown:
