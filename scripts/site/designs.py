@@ -109,7 +109,8 @@ def _items(record: Record, language: str, facts: dict) -> list[tuple[str, str]]:
 def _read(record: Record, language: str, facts: dict) -> tuple:
     """The design, its texts, and what an arm is called: as in the figure, or so."""
     module = load_experiment(record.experiment)
-    words, texts = module.WORDS[language], module.DESIGN.words[language]
+    words = look.fill(module.WORDS[language], facts)
+    texts = module.DESIGN.words[language]
 
     def name(arm: str) -> str:
         return words[arm] if isinstance(words.get(arm), str) else arm
