@@ -28,9 +28,9 @@ UNUSED = [  # by one topic alone
     "tests/claims",
     "tests/interview",
 ]
-USES = re.compile(r"(?:figures|facts|designs)\.(\w+)")  # of experiments
 # A link to a page of another topic.
 ELSEWHERE = re.compile(r"\((?:\.\./)[\w-]+/[\w-]+\.md(?:#[\w-]+)?\)")
+FACT = re.compile(r"\[\[ *facts\.(\w+)\.\w+ *\]\]")
 
 
 class Project:
@@ -104,13 +104,19 @@ class Project:
             shutil.rmtree(self.root / unused, ignore_errors=True)
 
     def _keep_experiments(self, topic: str) -> None:
-        """Leave the experiments that the topic's pages use."""
-        pages = (self.root / "docs/en/pages" / topic).iterdir()
-        shown = {
-            name
-            for page in pages
-            for name in USES.findall(page.read_text(encoding="utf-8"))
-        }
+        """Leave the experiments whose figures the topic's pages show.
+
+        A number of another experiment, which a page may quote, becomes a dash.
+        """
+        pages = [
+            page
+            for language in ("zh", "en")
+            for page in (self.root / "docs" / language / "pages" / topic).iterdir()
+        ]
+        texts = {page: page.read_text(encoding="utf-8") for page in pages}
+        shown = set(re.findall(r"figures\.(\w+)", "".join(texts.values())))
+        for page, text in texts.items():
+            page.write_text(FACT.sub(lambda f: f[0] if f[1] in shown else "–", text))
         for script in (self.root / "scripts/experiments").glob("*.py"):
             if script.stem not in shown:
                 script.unlink()
