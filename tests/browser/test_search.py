@@ -14,7 +14,8 @@ ASK = """async ([queries, worker]) => {
   const index = window.__index ?? (await file());
   const own = new Worker(worker);
   const ask = (message) => new Promise((resolve) => {
-    own.onmessage = (event) => resolve(event.data.data);
+    const heard = (event) => resolve(event.data.data);
+    own.addEventListener("message", heard, { once: true });
     own.postMessage(message);
   });
   await ask({ type: 0, data: { ...index, options: { suggest: false } } });
@@ -139,11 +140,11 @@ def test_no_hits(language, query, site, open_page, browser_checks):
 
 
 def _asked(page) -> list[str]:
-    """Requests for a search index, from now on."""
+    """Requests for a search index or its worker, from now on."""
     asked = []
     page.on(
         "request",
-        lambda request: "search_index" in request.url and asked.append(request.url),
+        lambda request: "/search" in request.url and asked.append(request.url),
     )
     return asked
 
@@ -187,5 +188,6 @@ def test_an_address_with_a_query_does_not_wait(site, open_page, browser_checks):
     asked = _asked(page)
     page.goto(site[1] + "en/?q=RMSNorm")
     page.locator(".md-search-result__link").first.wait_for(state="attached")
-    assert len(asked) == 1
+    index, worker = (url.rpartition("/")[2] for url in asked)
+    assert index == "search_index.json" and worker.startswith("search.")
     browser_checks.add()
