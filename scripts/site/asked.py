@@ -11,7 +11,6 @@ from itertools import zip_longest
 from pathlib import Path
 from textwrap import indent
 
-from scripts.measure import records
 from scripts.site import citations, claims, interview, lists, source
 from scripts.site.interview import GROUPS, LEVELS
 from scripts.site.source import ROOT, SourceError
@@ -139,7 +138,9 @@ def _links(entry: str, row: dict, language: str) -> list[str]:
             raise SourceError(f"{row['id']}: no citation {name}")
         return [_reference(known[name])]
     if colon and kind == "record":
-        found = records.find(name) if name in records.experiments() else []
+        from scripts.site.facts import recorded  # which imports this module
+
+        found = recorded().get(name)
         if not found:
             raise SourceError(f"{row['id']}: no record of {name}")
         return [

@@ -53,10 +53,16 @@ class Names(dict):
         raise SourceError(f"unknown {self._kind} {name!r}; known: {known}")
 
 
+@cache
 def _stamps() -> tuple:
     """What the records' folder holds; a changed file is a changed stamp."""
     paths = sorted(records.RECORDS.glob("*/*.json"))
     return tuple((path, path.stat().st_mtime_ns) for path in paths)
+
+
+def read_again() -> None:
+    """Look for changed records; each build starts with this."""
+    _stamps.cache_clear()
 
 
 @cache
@@ -70,9 +76,15 @@ def recorded() -> dict:
     return _recorded(_stamps())
 
 
+@cache
+def _designed(stamps) -> list[str]:
+    names = _recorded(stamps)
+    return [n for n in names if hasattr(records.load_experiment(n), "DESIGN")]
+
+
 def designed() -> list[str]:
     """Experiments with a record that declare a DESIGN."""
-    return [n for n in recorded() if hasattr(records.load_experiment(n), "DESIGN")]
+    return _designed(_stamps())
 
 
 @cache
@@ -82,14 +94,18 @@ def _facts(name, machine, stamps) -> Names:
     return Names(f"fact of {name}", found)
 
 
-def facts() -> Names:
-    """Facts of every experiment that has a record, from its first machine's."""
-    stamps = _stamps()
+@cache
+def _all_facts(stamps) -> Names:
     found = {
         name: _facts(name, of[0].machine, stamps)
         for name, of in _recorded(stamps).items()
     }
     return Names("experiment with a record", found)
+
+
+def facts() -> Names:
+    """Facts of every experiment that has a record, from its first machine's."""
+    return _all_facts(_stamps())
 
 
 def words(record, language: str) -> dict:

@@ -86,6 +86,7 @@ def on_startup(dirty, **_):
 @event_priority(100)  # before macros, whose traceback nobody wants to read
 def on_config(config, **_):
     lists.read_again()
+    facts.read_again()
     with one_line("records"):
         facts.facts()
     with one_line("references"):

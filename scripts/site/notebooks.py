@@ -8,6 +8,7 @@ nothing of this repository. Outputs are the committed .out files.
 import ast
 import json
 import re
+from functools import cache
 from pathlib import Path
 
 from mkdocs.structure.files import File
@@ -93,6 +94,7 @@ def dumps(book: dict) -> str:
     return json.dumps(book, ensure_ascii=False, indent=1) + "\n"
 
 
+@cache
 def _snippet_imports(code: str) -> list[ast.ImportFrom]:
     return [
         node

@@ -33,7 +33,9 @@ def own_record(tmp_path, monkeypatch):
     # What the cache is keyed by: the files of the folder of records.
     (tmp_path / "records/yours").mkdir(parents=True)
     (tmp_path / "records/yours/x.json").write_text("")
-    return found
+    facts.read_again()
+    yield found
+    facts.read_again()
 
 
 def test_the_readers_figure_stands_beside_ours(own_record):
