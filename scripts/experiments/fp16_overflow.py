@@ -383,7 +383,7 @@ def plot(record, words):
     from scripts.measure import look
 
     figure, axes = look.new_figure(
-        words, record, rows=3, columns=2, height=7.8, sharey=True
+        words, record, rows=3, columns=2, height=5.8, sharey=True
     )
     panels = [("weights", method) for method in METHODS]
     panels += [("writers", "pre"), ("writers", "sandwich")]
