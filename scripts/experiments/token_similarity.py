@@ -594,7 +594,7 @@ def plot(record, words):
 
     size = SIZES[record.size]
     (_, (d, _)), most = size["widths"], size["layers"]
-    figure, (top, bottom) = look.new_figure(words, record, rows=2, height=7.4)
+    figure, (top, bottom) = look.new_figure(words, record, rows=2, height=6.0)
     for series, arm in enumerate(SHOWN):
         runs = _runs(record, arm, "decoder", d, most)
         at = record.select(arm=arm, setting="decoder", d=d, layers=most)[0]["at"][1:]
