@@ -491,7 +491,7 @@ DESIGN = Design(
         },
         "zh": {
             "question": (
-                "学习率较大时，预热能降低 Post-Norm 的损失。不预热，每次去掉一个嫌疑，"
+                "学习率较大时，预热能降低 Post-Norm 的损失。不预热，每次排除一个嫌疑，"
                 "还能保住多少好处？"
             ),
             "refuted_by": (
@@ -689,7 +689,7 @@ def facts(record) -> dict[str, str]:
 
 WORDS = {
     "zh": {
-        "title": "去掉一个嫌疑，看预热的好处还剩多少",
+        "title": "排除一个嫌疑，看预热的好处还剩多少",
         "post": "Post-Norm",
         "pre": "Pre-Norm",
         "adam": "Adam，不预热",
@@ -772,7 +772,7 @@ def plot(record, words):
     frequencies = _frequencies(record)
     counts = [len(arms) for arms in ARMS.values()]
     figure, axes = look.new_figure(
-        words, record, rows=2, height=7.4, sharex=True, height_ratios=counts
+        words, record, rows=2, height=6.4, sharex=True, height_ratios=counts
     )
     for axis, (placement, arms) in zip(axes, ARMS.items(), strict=True):
         for i, arm in enumerate(arms):

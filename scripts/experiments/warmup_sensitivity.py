@@ -607,7 +607,7 @@ def plot(record, words):
         ("" if warm else f"{layers} {words['layers']}") + f"{100 * warm:.0f} %"
         for layers, warm, _ in lines
     ]
-    figure, axes = look.new_figure(words, record, rows=4, height=10.8)
+    figure, axes = look.new_figure(words, record, rows=4, height=8.6)
     found = {
         (variant, layers, warm, rate): _runs(
             record, variant=variant, layers=layers, warm_up=warm, learning_rate=rate
