@@ -14,7 +14,8 @@ CHECKS = ROOT / "tests" / "claims"
 VERDICTS = ("holds", "holds-when", "wrong", "open")
 MET = ("tutorials", "interviews", "papers", "code", "threads")
 FIELDS = {"id", "claim", "met", "verdict", "correct", "page"}
-OPTIONAL = {"check", "cite", "top"}
+OPTIONAL = {"check", "cite", "top", "dare"}
+MARKS = {"holds": "✓", "holds-when": "△", "wrong": "✗", "open": "○"}
 WORDS = {
     "en": {
         "holds": "holds",
@@ -34,6 +35,8 @@ WORDS = {
         "more": "More: ",
         "check": "The check",
         "settled": "Popular claims that this page settles",
+        "verdict": "The verdict",
+        "space": " ",
     },
     "zh": {
         "holds": "成立",
@@ -53,6 +56,8 @@ WORDS = {
         "more": "详见 ",
         "check": "核对代码",
         "settled": "本页解答的流行说法",
+        "verdict": "看结论",
+        "space": "",
     },
 }
 
@@ -94,15 +99,46 @@ def topic_list(topic: str, language: str) -> str:
     return "\n\n".join(entry(topic, row, language) for row in rows(topic))
 
 
+def judged(row: dict, language: str) -> str:
+    """The claim behind its verdict, so that nobody skims it as a statement of ours."""
+    words, verdict = WORDS[language], row["verdict"]
+    name = f'<span class="verdict">{MARKS[verdict]} {words[verdict]}</span>'
+    return f"{name}{words['colon']}{row['claim'][language].rstrip('。.')}"
+
+
+def dare(language: str) -> str:
+    """Short claims to try, true or false; without scripts the verdict is folded."""
+    words, parts = WORDS[language], []
+    chosen = [row for _, row in everything() if row.get("dare")]
+    for row in sorted(chosen, key=lambda row: row["dare"]):
+        if row["verdict"] not in ("holds", "wrong"):
+            raise SourceError(f"claims: {row['id']}: a dare is true or false")
+        name = f"{MARKS[row['verdict']]} {words[row['verdict']]}"
+        link = f"[{_title(row['page'], words)}]({row['page']})"
+        parts += [
+            f'<div class="dare" data-verdict="{row["verdict"]}" markdown>',
+            "",
+            f"{row['claim'][language]}",
+            "",
+            f'??? question "{words["verdict"]}"',
+            "",
+            f"    **{name}**{words['colon']}{row['correct'][language]}{words['space']}"
+            f"{words['more']}{link}{words['stop']}",
+            "",
+            "</div>",
+            "",
+        ]
+    return "\n".join(parts)
+
+
 def entry(topic: str, row: dict, language: str) -> str:
     words = WORDS[language]
     met = words["comma"].join(words[place] for place in row["met"])
     lines = [
         f'<div class="claim" data-verdict="{row["verdict"]}" markdown>',
         "",
-        f"### {row['claim'][language].rstrip('。.')} {{ #{row['id']} }}",
+        f"## {judged(row, language)} {{ #{row['id']} }}",
         "",
-        f'<span class="verdict">{words[row["verdict"]]}</span> '
         f'<span class="met">{words["met"]}{met}</span>',
         "",
         row["correct"][language],
@@ -192,7 +228,7 @@ def append_links(markdown: str, path: str, language: str) -> str:
 
 
 def make(name: str, language: str) -> str:
-    """``claims.<topic>``, ``claims.overview``, ``claims.top``, counts."""
+    """``claims.<topic>``, ``claims.overview``, ``claims.top``, the dare, counts."""
     if name == "overview":
         return overview(language)
     if name == "top":
@@ -201,6 +237,10 @@ def make(name: str, language: str) -> str:
         return top_list(language, "claims/")
     if name == "count":
         return str(len(everything()))
+    if name == "wrong":
+        return str(sum(row["verdict"] == "wrong" for _, row in everything()))
+    if name == "dare":
+        return dare(language)
     if name == "checked":
         return str(sum(bool(row.get("check")) for _, row in everything()))
     topic = name.replace("_", "-")
@@ -211,5 +251,5 @@ def make(name: str, language: str) -> str:
 
 
 def names() -> list[str]:
-    own = ["overview", "top", "top_at_home", "count", "checked"]
+    own = ["overview", "top", "top_at_home", "count", "wrong", "dare", "checked"]
     return own + [topic.replace("-", "_") for topic in topics()]

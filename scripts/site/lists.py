@@ -1,4 +1,4 @@
-"""Pages written from data: `[[ lists.glossary ]]`, bibliography, rejected.
+"""Pages written from data: `[[ lists.glossary ]]`, bibliography, rejected, contents.
 
 Each list is Markdown, made in the page's language while the site builds.
 """
@@ -9,12 +9,15 @@ from pathlib import Path
 
 import yaml
 
-from scripts.site import citations
+from scripts.site import citations, minutes
 from scripts.site.source import FRONT_MATTER, ROOT, YAML, SourceError, read_yaml
 
 DATA = ROOT / "docs" / "data"
 REJECTED = DATA / "rejected"
-NAMES = ("bibliography", "glossary", "rejected", "rejected_count")
+DOORS = ("evening", "hour", "night")  # of the home page, with their minutes
+MINUTES = tuple(f"minutes_{door}" for door in DOORS)
+LISTS = ("bibliography", "contents", "glossary", "rejected")
+NAMES = (*LISTS, "rejected_count", *MINUTES)
 WORDS = {
     "en": {
         "papers": "Papers",
@@ -166,6 +169,29 @@ def _in_reading_order(language: str) -> list[tuple[str, str]]:
     return [(path, titles[path]) for path in order if path in titles]
 
 
+def contents(language: str) -> str:
+    """The sections of the navigation with their pages, for the home page."""
+    path = ROOT / "docs" / language / "mkdocs.yml"
+    text = re.sub(r"!ENV .*", "", path.read_text(encoding="utf-8"))
+    nav = yaml.load(text, YAML)["nav"]
+    parts = []
+    for entry in nav:
+        ((section, pages_of),) = entry.items()
+        if isinstance(pages_of, list):
+            links = " · ".join(
+                f"[{title}]({path})" for title, path in _leaves(pages_of)
+            )
+            parts.append(f"- **{section}**{WORDS[language]['colon']}{links}")
+    return "\n".join(parts)
+
+
+def _leaves(entries: list[dict]):
+    """(title, path) of each page of a part of the navigation."""
+    for entry in entries:
+        for title, held in entry.items():
+            yield from _leaves(held) if isinstance(held, list) else [(title, held)]
+
+
 def make(name: str, language: str) -> str:
     """One list by name. SourceError for an unknown one."""
     if name == "rejected_count":
@@ -173,5 +199,12 @@ def make(name: str, language: str) -> str:
     if name not in NAMES:
         known = ", ".join(NAMES)
         raise SourceError(f"unknown list {name!r}; known: {known}")
-    makers = {"bibliography": bibliography, "glossary": glossary, "rejected": rejected}
+    if name in MINUTES:
+        return minutes.minutes(name.removeprefix("minutes_"))
+    makers = {
+        "bibliography": bibliography,
+        "contents": contents,
+        "glossary": glossary,
+        "rejected": rejected,
+    }
     return makers[name](language)

@@ -53,7 +53,7 @@ def parts(path: Path, language: str, site_url: str) -> list[Part]:
     facts.check_names(path.read_text(encoding="utf-8"))
     pages = ROOT / "docs" / language / "pages"
     text = without_front_matter(path.read_text(encoding="utf-8")).strip("\n")
-    text = _flatten_boxes(_expand(text, language))
+    text = _flatten_boxes(expand(text, language))
     found, lines, at = [], text.splitlines(), 0
     uri = path.relative_to(pages).as_posix()
 
@@ -74,7 +74,7 @@ def parts(path: Path, language: str, site_url: str) -> list[Part]:
     return found
 
 
-def _expand(text: str, language: str) -> str:
+def expand(text: str, language: str) -> str:
     """The page with what is written from data, which holds boxes and code itself."""
 
     def fill(match):

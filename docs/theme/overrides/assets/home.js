@@ -1,0 +1,227 @@
+// The home page: one token whose eight features a reader moves, and claims to judge.
+// A classic script, so that a page opened as a file runs it; instant navigation runs it
+// again on each visit. Without scripts the claims stand with their verdicts folded.
+
+// As torch computes them in float64, without gain and bias; ε stands under the root.
+globalThis.norms = {
+  rmsNorm: (x, eps = 1e-6) => {
+    const square = x.reduce((sum, v) => sum + v * v, 0) / x.length;
+    return x.map((v) => v / Math.sqrt(square + eps));
+  },
+  layerNorm: (x, eps = 1e-6) => {
+    const mean = x.reduce((sum, v) => sum + v, 0) / x.length;
+    return globalThis.norms.rmsNorm(
+      x.map((v) => v - mean),
+      eps,
+    );
+  },
+};
+
+if (globalThis.customElements && !customElements.get("one-token")) {
+  const ZH = document.documentElement.lang.startsWith("zh");
+  const WORDS = ZH
+    ? {
+        token: "一个 token 的八个特征，拖动任意一根：",
+        feature: (i) => `第 ${i + 1} 个特征`,
+        add: "给所有特征加上",
+        times: "所有特征乘以",
+        reset: "还原",
+        still: "再拖上面两条：一条给所有特征加同一个数，一条乘同一个数，看谁的输出会变。",
+        says: (what, rms, ln) =>
+          `${what} 之后：RMSNorm 的输出${moved(rms)}，LayerNorm 的输出${moved(ln)}。`,
+        moved: (by) => `最多变了 ${by}`,
+        kept: "不变",
+        added: (v) => `加上 ${v}`,
+        scaled: (v) => `乘以 ${v}`,
+        and: "、",
+        right: "答对了。",
+        wrong: "不对。",
+        yes: "成立",
+        no: "错误",
+        next: "下一条",
+        again: "再来三条",
+        score: (right) => `三条答对 ${right} 条。`,
+      }
+    : {
+        token: "One token of eight features. Drag any of them:",
+        feature: (i) => `feature ${i + 1}`,
+        add: "add to all",
+        times: "multiply all by",
+        reset: "Reset",
+        still: "Now the two above: add one number to all, or multiply all. Which norm moves?",
+        says: (what, rms, ln) =>
+          `${what}: RMSNorm's output ${moved(rms)}, LayerNorm's ${moved(ln)}.`,
+        moved: (by) => `moved by up to ${by}`,
+        kept: "did not move",
+        added: (v) => `${v} added`,
+        scaled: (v) => `multiplied by ${v}`,
+        and: ", ",
+        right: "Right.",
+        wrong: "Not right.",
+        yes: "True",
+        no: "False",
+        next: "Next",
+        again: "Three more",
+        score: (right) => `${right} of three right.`,
+      };
+  const moved = (by) => (by < 0.005 ? WORDS.kept : WORDS.moved(by.toFixed(2)));
+  const START = [1.2, -0.4, 0.7, 2.1, -1.3, 0.2, 0.9, -0.6];
+  const make = (tag, fields = {}, ...children) => {
+    const element = Object.assign(document.createElement(tag), fields);
+    element.append(...children);
+    return element;
+  };
+  const slider = (min, max, step, value, label) => {
+    const input = make("input", { type: "range", min, max, step });
+    input.value = value;
+    input.setAttribute("aria-label", label);
+    return input;
+  };
+  const minus = (v) => v.replace("-", "−");
+
+  customElements.define(
+    "one-token",
+    class extends HTMLElement {
+      connectedCallback() {
+        this.features = START.map((v, i) => slider(-3, 3, 0.1, v, WORDS.feature(i)));
+        this.add = slider(-4, 4, 0.5, 0, WORDS.add);
+        this.times = slider(-2, 2, 1, 0, WORDS.times); // powers of two
+        this.says = make("output");
+        const reset = make("button", { type: "button", className: "md-button", textContent: WORDS.reset });
+        reset.addEventListener("click", () => this.reset());
+        this.rows = ["RMSNorm", "LayerNorm"].map((name) => {
+          const bars = START.map(() => make("span", {}, make("i"), make("b")));
+          return { name, bars };
+        });
+        this.replaceChildren(
+          make("p", { textContent: WORDS.token }),
+          make("div", { className: "features" }, ...this.features),
+          ...this.rows.map(({ name, bars }) =>
+            make("div", { className: "answer" }, make("strong", { textContent: name }), make("div", {}, ...bars)),
+          ),
+          ...[
+            [this.add, WORDS.add],
+            [this.times, WORDS.times],
+          ].map(([input, text]) => {
+            input.shown = make("b");
+            return make("label", {}, make("span", { textContent: text }), input, input.shown);
+          }),
+          make("p", { className: "says" }, this.says, reset),
+        );
+        this.addEventListener("input", () => this.show());
+        this.show();
+      }
+
+      reset() {
+        this.features.forEach((input, i) => (input.value = START[i]));
+        this.add.value = this.times.value = 0;
+        this.show();
+      }
+
+      show() {
+        const before = this.features.map((input) => Number(input.value));
+        const offset = Number(this.add.value);
+        const factor = 2 ** Number(this.times.value);
+        const token = before.map((v) => v * factor + offset);
+        const { rmsNorm, layerNorm } = globalThis.norms;
+        const furthest = [rmsNorm, layerNorm].map((norm, row) => {
+          const [old, now] = [norm(before), norm(token)];
+          this.rows[row].bars.forEach((bar, i) => this.draw(bar, old[i], now[i]));
+          return Math.max(...now.map((v, i) => Math.abs(v - old[i])));
+        });
+        this.add.shown.textContent = minus(String(offset));
+        this.times.shown.textContent = String(factor);
+        const done = [];
+        if (factor !== 1) done.push(WORDS.scaled(factor));
+        if (offset) done.push(WORDS.added(minus(String(offset))));
+        const what = done.join(WORDS.and).replace(/^./, (first) => first.toUpperCase());
+        this.says.textContent = what ? WORDS.says(what, ...furthest) : WORDS.still;
+      }
+
+      // Where the output stood before all features were moved together, and stands now.
+      draw(bar, old, now) {
+        const place = (v) => `${50 - Math.max(0, v) * 21}%`;
+        const [ghost, solid] = bar.children;
+        for (const [mark, v] of [
+          [ghost, old],
+          [solid, now],
+        ]) {
+          mark.style.top = place(v);
+          mark.style.height = `${Math.abs(v) * 21}%`;
+        }
+        bar.title = minus(now.toFixed(2));
+      }
+    },
+  );
+
+  customElements.define(
+    "three-claims",
+    class extends HTMLElement {
+      connectedCallback() {
+        const box = this.closest("div");
+        this.claims = [...box.querySelectorAll(".dare")];
+        this.claims.forEach((claim) => this.wake(claim));
+        box.classList.add("awake");
+        // Anew on each visit, the same three never first for all.
+        for (let i = this.claims.length - 1; i > 0; i--) {
+          const j = Math.floor(Math.random() * (i + 1));
+          [this.claims[i], this.claims[j]] = [this.claims[j], this.claims[i]];
+        }
+        [this.at, this.right] = [0, 0];
+        this.show();
+      }
+
+      wake(claim) {
+        claim.querySelector(".says")?.remove();
+        const says = make("output");
+        const answer = (verdict, text) => {
+          const button = make("button", { type: "button", className: "md-button", textContent: text });
+          button.addEventListener("click", () => this.judge(claim, verdict));
+          return button;
+        };
+        const line = make("p", { className: "says" }, answer("holds", WORDS.yes), answer("wrong", WORDS.no), says);
+        claim.querySelector("details").before(line);
+      }
+
+      show() {
+        this.claims.forEach((claim, i) => (claim.hidden = i !== this.at));
+      }
+
+      judge(claim, verdict) {
+        const right = verdict === claim.dataset.verdict;
+        this.right += right;
+        const last = this.at % 3 === 2;
+        for (const button of claim.querySelectorAll("button")) button.remove();
+        const says = claim.querySelector("output");
+        says.textContent = (right ? WORDS.right : WORDS.wrong) + (last ? ` ${WORDS.score(this.right)}` : "");
+        const details = claim.querySelector("details");
+        details.open = true;
+        if (this.at + 1 === this.claims.length) return;
+        const text = last ? WORDS.again : WORDS.next;
+        const next = make("button", { type: "button", className: "md-button", textContent: text });
+        next.addEventListener("click", () => {
+          if (last) this.right = 0;
+          this.at += 1;
+          this.show();
+          this.claims[this.at].querySelector("button").focus();
+        });
+        says.after(next);
+        next.focus({ preventScroll: true });
+      }
+    },
+  );
+
+  customElements.define(
+    "open-search",
+    class extends HTMLElement {
+      connectedCallback() {
+        const button = make("button", { type: "button", className: "md-button", textContent: this.textContent.trim() });
+        button.addEventListener("click", () => {
+          document.querySelector("#__search").checked = true;
+          document.querySelector("[data-md-component=search-query]").focus();
+        });
+        this.replaceChildren(button);
+      }
+    },
+  );
+}
