@@ -543,7 +543,8 @@ WORDS = {
             "就低于 0.01，随后离开图面；Pre-Norm、夹心归一化缓慢下降，末层的余弦为 "
             "{pre_cosine_wide} 和 {sandwich_cosine_wide}；分支除以 √(2L) 与 DeepNorm "
             "留在 1 附近，末层的余弦为 {scaled_cosine_wide} 和 {deepnorm_cosine_wide}。"
-            "下图是查询与值的梯度之比：Post-Norm 的每一层都在图面以下；"
+            "下图是查询与值的梯度之比：Post-Norm 的每一层都远低于其他几种，"
+            "末层为 {post_ratio_last_wide}；"
             "Pre-Norm 降到 {pre_ratio_last_wide}；DeepNorm 大致水平；"
             "只归一化分支输出的升到 {branch_output_ratio_last_wide}。"
         ),
@@ -576,10 +577,10 @@ WORDS = {
             "slowly, to a cosine of {pre_cosine_wide} and {sandwich_cosine_wide} in "
             "the last layer; branches over √(2L) and DeepNorm stay near 1, with "
             "cosines of {scaled_cosine_wide} and {deepnorm_cosine_wide}. Bottom, the "
-            "gradient of queries over that of values: Post-Norm is below the chart in "
-            "every layer; Pre-Norm falls to {pre_ratio_last_wide}; DeepNorm is about "
-            "level; with a norm on the branch output alone it rises to "
-            "{branch_output_ratio_last_wide}."
+            "gradient of queries over that of values: Post-Norm is far below all "
+            "others in every layer, {post_ratio_last_wide} in the last; Pre-Norm "
+            "falls to {pre_ratio_last_wide}; DeepNorm is about level; with a norm on "
+            "the branch output alone it rises to {branch_output_ratio_last_wide}."
         ),
     },
 }
@@ -588,7 +589,7 @@ WORDS = {
 def plot(record, words):
     from statistics import median
 
-    from matplotlib.ticker import FixedLocator, NullLocator
+    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
     from scripts.measure import look
 
@@ -614,7 +615,7 @@ def plot(record, words):
             axis.fill_between(at, low, high, color=drawn["color"], alpha=0.13, lw=0)
     for axis, name, limits in (
         (top, "apart", (1e-4, 2)),
-        (bottom, "ratio", (1e-3, 10)),
+        (bottom, "ratio", (1e-8, 10)),
     ):
         axis.set(xscale="log", yscale="log", ylim=limits)
         axis.set_title(words[name])
@@ -626,6 +627,7 @@ def plot(record, words):
         axis.set_ylabel(words["scale"])
         look.plain_log(axis.yaxis)
         axis.yaxis.set_minor_locator(NullLocator())
+    bottom.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     look.legend(figure)
     look.footer(figure, record, words, words["band"])
     return figure
