@@ -1,3 +1,4 @@
+# --8<-- [start:make_layers]
 import torch
 from torch import Tensor
 
@@ -21,6 +22,10 @@ def make_layers(
     ]
 
 
+# --8<-- [end:make_layers]
+
+
+# --8<-- [start:blocks]
 def plain(h: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     """ReLU of a linear layer; h is (inputs, d)."""
     return torch.relu(h @ weight.mT + bias)
@@ -46,6 +51,10 @@ def residual_normed(h: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     return h + torch.relu(standardize(h, eps=1e-6)) @ weight.mT + bias
 
 
+# --8<-- [end:blocks]
+
+
+# --8<-- [start:measures]
 def size(h: Tensor) -> Tensor:
     """Root mean square of all numbers in h."""
     return h.square().mean().sqrt()
@@ -55,3 +64,6 @@ def spread(h: Tensor) -> Tensor:
     """How much the inputs differ: each feature's standard deviation over the
     inputs, then the root mean square over features. h is (inputs, d)."""
     return h.std(dim=0).square().mean().sqrt()
+
+
+# --8<-- [end:measures]

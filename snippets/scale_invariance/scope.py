@@ -1,6 +1,6 @@
 import torch
 
-from snippets.why_normalize.scale_invariance import scale_invariant_linear
+from snippets.scale_invariance.linear import scale_invariant_linear
 from snippets.why_normalize.standardize import standardize
 
 torch.manual_seed(0)

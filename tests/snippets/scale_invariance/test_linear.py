@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from snippets.why_normalize.scale_invariance import scale_invariant_linear
+from snippets.scale_invariance.linear import scale_invariant_linear
 from snippets.why_normalize.standardize import standardize
 from tests.snippets.why_normalize.float64 import assert_close, numbers, reference
 

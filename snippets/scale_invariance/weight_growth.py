@@ -1,9 +1,10 @@
+# --8<-- [start:train]
 import math
 from itertools import pairwise
 
 import torch
 
-from snippets.why_normalize.scale_invariance import scale_invariant_linear
+from snippets.scale_invariance.linear import scale_invariant_linear
 
 lr, steps = 0.5, 1000
 
@@ -29,6 +30,10 @@ def train(start: float, decay: float) -> tuple[list[float], float]:
     return lengths, math.sqrt(sum(a * a for a in angles[-300:]) / 300)
 
 
+# --8<-- [end:train]
+
+
+# --8<-- [start:compare]
 print("decay  |W| start   end    rate   angle")
 always_longer = True
 for decay in (0.0, 0.01):
@@ -41,3 +46,4 @@ for decay in (0.0, 0.01):
             always_longer &= all(a < b for a, b in pairwise(lengths))
 print("no decay, longer after every step:", always_longer)
 print(f"sqrt(2 lr decay) = {math.sqrt(2 * lr * 0.01):.3f}")
+# --8<-- [end:compare]

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from snippets.why_normalize.scale_invariance import (
+from snippets.scale_invariance.linear import (
     effective_learning_rate,
     scale_invariant_linear,
 )

@@ -1,6 +1,6 @@
 import torch
 
-from snippets.why_normalize.scale_invariance import (
+from snippets.scale_invariance.linear import (
     effective_learning_rate,
     scale_invariant_linear,
 )
