@@ -440,7 +440,7 @@ def plot(record, words):
     places = kept(record.rows[0]["depth"])
     shown = [i for i, place in enumerate(places) if place == 4 or not place % 8]
     figure, axes = look.new_figure(
-        words, record, rows=4, columns=3, height=9.6, sharex=True, sharey="row"
+        words, record, rows=4, columns=3, height=6.9, sharex=True, sharey="row"
     )
 
     scales = {  # y ticks; the first and the last are the limits
@@ -482,7 +482,7 @@ def plot(record, words):
         axes[3, column].set_xlabel(words["layer"])
     for line, (name, ticks) in enumerate(scales.items()):
         axis = axes[line, 0]
-        axis.set_ylabel(words[name])
+        axis.set_ylabel(words[name].replace(", ", ",\n").replace("，", "，\n"))
         axis.set_yscale("log")
         axis.set_ylim(ticks[0], 1.3 * ticks[-1])
         axis.yaxis.set_major_locator(FixedLocator(ticks))

@@ -49,8 +49,8 @@ def dot(canvas: Canvas, x: float, y: float, colour: str) -> None:
 
 
 def draw(words: dict) -> Canvas:
-    canvas = Canvas(width=5.0, height=2.55)
-    upper, middle, lower = 2.05, 1.25, 0.45
+    canvas = Canvas(width=5.0, height=2.4)
+    upper, middle, lower = 1.92, 1.18, 0.44
     other = [0.4 * mark - 7 for mark in MARKS]
     scores = [(mark - fmean(MARKS)) / pstdev(MARKS) for mark in MARKS]
     for y, name, low, high, ticks in (
