@@ -14,7 +14,7 @@ WORDS = {
             "中间汇合于一点；87 分的那个点着了色，略高于均值 0。"
         ),
         "first": "百分制",
-        "second": "0.4 × 分数 − 7",
+        "second": "0.4 · 分数 − 7",
         "z": "z 分数",
     },
     "en": {
@@ -29,7 +29,7 @@ WORDS = {
             "above the mean, 0."
         ),
         "first": "out of 100",
-        "second": "0.4 × mark − 7",
+        "second": "0.4 · mark − 7",
         "z": "z-score",
     },
 }
@@ -49,8 +49,8 @@ def dot(canvas: Canvas, x: float, y: float, colour: str) -> None:
 
 
 def draw(words: dict) -> Canvas:
-    canvas = Canvas(width=5.0, height=2.4)
-    upper, middle, lower = 1.92, 1.18, 0.44
+    canvas = Canvas(width=5.0, height=2.46)
+    upper, middle, lower = 1.98, 1.24, 0.5
     other = [0.4 * mark - 7 for mark in MARKS]
     scores = [(mark - fmean(MARKS)) / pstdev(MARKS) for mark in MARKS]
     for y, name, low, high, ticks in (
