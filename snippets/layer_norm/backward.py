@@ -10,9 +10,8 @@ def layer_norm_backward(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Gradients of layer_norm with respect to x, gain and bias.
 
-    grad_y and x are (..., d), gain is (d,); the bias is not needed. The
-    arithmetic is float32 (float64 for float64 input); the gradient of x has
-    x's dtype, those of gain and bias have gain's.
+    grad_y and x are (..., d), gain is (d,). The arithmetic is float32 (float64
+    for float64 input); the results have the dtypes of x, gain and gain.
     """
     wide = torch.promote_types(x.dtype, torch.float32)
     g, h = grad_y.to(wide), x.to(wide)
@@ -23,14 +22,10 @@ def layer_norm_backward(
     along_ones = u.mean(dim=-1, keepdim=True)
     along_n = (u * n).mean(dim=-1, keepdim=True)
     grad_x = r * (u - along_ones - n * along_n)
-    tokens = g.reshape(-1, x.shape[-1]), n.reshape(-1, x.shape[-1])
-    grad_gain = (tokens[0] * tokens[1]).sum(dim=0)
-    grad_bias = tokens[0].sum(dim=0)
-    return (
-        grad_x.to(x.dtype),
-        grad_gain.to(gain.dtype),
-        grad_bias.to(gain.dtype),
-    )
+    rows = (-1, x.shape[-1])  # a token each
+    grad_gain = (g * n).reshape(rows).sum(dim=0).to(gain.dtype)
+    grad_bias = g.reshape(rows).sum(dim=0).to(gain.dtype)
+    return grad_x.to(x.dtype), grad_gain, grad_bias
 
 
 # --8<-- [end:layer_norm_backward]
