@@ -655,7 +655,7 @@ def plot(record, words):
     from scripts.measure import look
 
     rates, lengths, guess = _rates(record), _lengths(record), _guess(record)
-    figure, (top, middle, bottom) = look.new_figure(words, record, rows=3, height=10.2)
+    figure, (top, middle, bottom) = look.new_figure(words, record, rows=3, height=7.6)
     least = min(min(_ends(record, arm, _best(record, arm))) for arm in ARMS)
     ceiling = guess + 0.08 * (guess - least)
 
