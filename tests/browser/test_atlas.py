@@ -32,6 +32,8 @@ def test_choose_by_mouse(language, viewport, atlas, browser_checks):
     assert 0 < page.locator(SHOWN).count() < rows
     for kind in page.locator(f"{SHOWN} td:nth-of-type(1)").all_inner_texts():
         assert kind.startswith("LayerNorm")
+    page.locator("select[name=eps]").select_option("1e-12")
+    assert set(page.locator(f"{SHOWN} td:nth-of-type(4)").all_inner_texts()) == {"1e-12"}
     shown = page.locator("model-atlas output").inner_text()
     assert str(page.locator(SHOWN).count()) in shown
     page.locator("model-atlas button[type=reset]").click()
@@ -46,7 +48,7 @@ def test_choose_and_sort_by_keyboard(language, atlas, browser_checks):
     page.keyboard.type("gemma")
     names = page.locator(f"{SHOWN} th a").all_inner_texts()
     assert names and all("gemma" in name for name in names)
-    for key in ["Tab"] * 6 + ["Enter"]:  # five lists, then the button
+    for key in ["Tab"] * 8 + ["Enter"]:  # seven lists, then the button
         page.keyboard.press(key)
     expect(page.locator("model-atlas input")).to_have_value("")
     page.keyboard.press("Tab")

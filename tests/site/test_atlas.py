@@ -89,6 +89,8 @@ def test_table(record, language):
     assert 'data-family="alpha"' in found and 'data-family="gamma"' not in found
     assert 'href="blocks-a-d.md#alpha2-text"' in found
     assert 'data-placement="unresolved"' in found and 'data-gain="1+w"' in found
+    assert 'data-eps="1e-6"' in found and 'data-cast="cast, then gain"' in found
+    assert f"<td>{words.rounds_words('cast, then gain', language)}</td>" in found
     labels = json.loads(
         re.search(r'data-labels="([^"]*)"', found)[1].replace("&quot;", '"')
     )
@@ -127,7 +129,8 @@ def test_what_was_not_resolved_is_not_called_none(status):
 
 def test_plain_text_for_programs(record):
     lines = atlas.make_plain("table", "en").splitlines()
-    assert "alpha | RMSNorm | pre | none |" in [line.strip() for line in lines]
+    expected = "alpha | RMSNorm | pre | none | 1e-6 | before gain |"
+    assert expected in [line.strip() for line in lines]
     text = atlas.make_plain("blocks_a_d", "en")
     assert "`y = a + FFN(N[ln_2](a))`" in text and "<" not in text
 

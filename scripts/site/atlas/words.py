@@ -11,6 +11,8 @@ WORDS = {
         "qk": "QK-Norm",
         "family": "Family",
         "gain": "Gain",
+        "eps": "ε",
+        "cast": "Rounds",
         "caption": "Norms of every architecture, by its class's defaults",
         "pre": "pre",
         "post": "post",
@@ -66,6 +68,8 @@ WORDS = {
         "qk": "QK-Norm",
         "family": "系列",
         "gain": "增益",
+        "eps": "ε",
+        "cast": "舍入",
         "caption": "各架构的归一化（按类的默认配置）",
         "pre": "Pre",
         "post": "Post",
@@ -130,6 +134,14 @@ CASTS = {
         "zh": "先转换根的倒数再相乘",
     },
     "in the input's dtype": {"en": "in the input's dtype", "zh": "始终用输入的类型"},
+}
+ROUNDS = {  # the same in a table's cell
+    "cast, then gain": {"en": "before gain", "zh": "增益前"},
+    "gain in fp32, then cast": {"en": "after gain", "zh": "增益后"},
+    "in fp32, then cast": {"en": "at the end", "zh": "最后"},
+    "in fp32, not cast back": {"en": "stays float32", "zh": "保持 float32"},
+    "root cast, then product": {"en": "before the product", "zh": "相乘前"},
+    "in the input's dtype": {"en": "everywhere", "zh": "每一步"},
 }
 ODD = {
     "en": {
@@ -280,6 +292,12 @@ def cast_words(cast: str, language: str) -> str:
     """Where a norm rounds, and the dtype that comes out, in words."""
     order, arrow, dtype = cast.partition(" → ")
     return CASTS.get(order, {}).get(language, order) + arrow + dtype
+
+
+def rounds_words(cast: str, language: str) -> str:
+    """Where a norm rounds to its input's dtype, for a table's cell."""
+    order = cast.partition(" → ")[0]
+    return ROUNDS.get(order, {}).get(language, order)
 
 
 def gain_words(gain: str, words: dict) -> str:

@@ -15,7 +15,7 @@ WORDS = {
         ),
         "alt": (
             "时间轴，从 2017 年到 2026 年，五行圆点。Post-Norm 一行集中在最左边，"
-            "之后只零星出现。Pre-Norm 加 LayerNorm 从 GPT-2 开始，到 2024 年为止。"
+            "之后只零星出现。Pre-Norm 加 LayerNorm 从 GPT-2 开始，这里最后一个点在 2024 年。"
             "Pre-Norm 加 RMSNorm 从 2023 年起最密，2025 年起约有一半是实心橙点，即带 "
             "QK-Norm。归一化放在分支输出处的一行，2024 年起才成片出现。"
         ),
@@ -35,9 +35,10 @@ WORDS = {
         "alt": (
             "A time line from 2017 to 2026 with five rows of dots. Post-Norm stands at "
             "the far left and is rare afterwards. Pre-Norm with LayerNorm begins with "
-            "GPT-2 and ends in 2024. Pre-Norm with RMSNorm is the densest row from "
-            "2023 on; from 2025 about half of its dots are filled, with QK-Norm. The "
-            "row of norms on the output of the branch fills only from 2024 on."
+            "GPT-2; its last dot here is of 2024. Pre-Norm with RMSNorm is the densest "
+            "row from 2023 on; from 2025 about half of its dots are filled, with "
+            "QK-Norm. The row of norms on the output of the branch fills only from "
+            "2024 on."
         ),
         "post": "Post-Norm",
         "pre_layer": "Pre-Norm, LayerNorm",

@@ -13,7 +13,7 @@ if (!customElements.get("model-atlas")) {
       this.form = document.createElement("form");
       this.form.setAttribute("aria-label", words.filter);
       this.field(words.name, Object.assign(document.createElement("input"), { name: "name", type: "search", autocomplete: "off" }));
-      for (const key of ["norm", "gain", "placement", "qk", "family"]) this.choice(key);
+      for (const key of ["norm", "gain", "placement", "qk", "eps", "cast", "family"]) this.choice(key);
       const reset = Object.assign(document.createElement("button"), { type: "reset", textContent: words.reset });
       this.count = document.createElement("output");
       this.form.append(reset, this.count);
