@@ -53,7 +53,7 @@ WORDS = {
         "gain_bugs": "增益乘了两遍，忘了加 1，\n加 1 时舍入",
         "cast_bugs": "忘了转回",
         "block_bugs": "残差取自归一化之后，\nα 乘到了分支上",
-        "scores_bugs": "截断没有生效",
+        "scores_bugs": "上限没有生效",
         "backward_bugs": "快速路径没有反向，\n梯度在求和时舍入",
     },
 }
