@@ -33,7 +33,8 @@ def test_choose_by_mouse(language, viewport, atlas, browser_checks):
     for kind in page.locator(f"{SHOWN} td:nth-of-type(1)").all_inner_texts():
         assert kind.startswith("LayerNorm")
     page.locator("select[name=eps]").select_option("1e-12")
-    assert set(page.locator(f"{SHOWN} td:nth-of-type(4)").all_inner_texts()) == {"1e-12"}
+    epsilons = page.locator(f"{SHOWN} td:nth-of-type(4)").all_inner_texts()
+    assert set(epsilons) == {"1e-12"}
     shown = page.locator("model-atlas output").inner_text()
     assert str(page.locator(SHOWN).count()) in shown
     page.locator("model-atlas button[type=reset]").click()
