@@ -66,5 +66,6 @@ def test_the_button_opens_the_search(home, browser_checks):
     page = home("en")
     page.locator("open-search button").click()
     page.keyboard.type("overflow")
-    page.locator(".md-search-result__link[href*='low-precision']").first.wait_for()
+    hit = page.locator(".md-search-result__link[href*='low-precision']").first
+    hit.wait_for(state="attached")
     browser_checks.add(1)

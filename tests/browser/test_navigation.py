@@ -6,6 +6,8 @@ from urllib.parse import urljoin
 
 import pytest
 
+from tests.browser.conftest import VIEWPORTS
+
 SPEED = "rmsnorm/speed/"
 
 
@@ -118,3 +120,32 @@ def test_notebook_button(language, path, site, open_page, browser_checks):
     code = [c["source"] for c in book["cells"] if c["cell_type"] == "code"]
     assert code and not any("snippets." in source for source in code)
     browser_checks.add()
+
+
+def test_tab_stays_out_of_the_closed_drawer(site, open_page, browser_checks):
+    page = open_page(viewport=VIEWPORTS["phone"])
+    page.goto(site[1] + "en/")
+    page.wait_for_load_state("networkidle")
+    panel = page.locator(".md-sidebar--primary")
+    assert panel.get_attribute("inert") is not None
+    page.locator("label.md-header__button[for=__drawer]").click()
+    assert panel.get_attribute("inert") is None
+    panel.locator("a[href*='foundations']").first.click()
+    page.wait_for_url("**/foundations/**")
+    page.locator(".md-sidebar--primary[inert]").wait_for(state="attached")
+    page.set_viewport_size(VIEWPORTS["desktop"])
+    page.locator(".md-sidebar--primary:not([inert])").wait_for(state="attached")
+    browser_checks.add(4)
+
+
+@pytest.mark.parametrize("language", ["zh", "en"])
+def test_the_sidebar_holds_one_section(language, site, open_page, browser_checks):
+    page = open_page(viewport=VIEWPORTS["desktop"])
+    page.goto(f"{site[1]}{language}/placement/deepnorm/")
+    links = page.locator(".md-sidebar--primary a:visible").all()
+    addresses = [link.evaluate("link => link.href") for link in links]
+    assert 4 < len(addresses) < 20
+    assert all("/placement/" in address for address in addresses), addresses
+    sections = page.locator(".md-tabs__link").all_inner_texts()
+    assert len(sections) == len(set(sections)) > 8
+    browser_checks.add(2)

@@ -29,6 +29,19 @@ document.querySelector("[data-md-component=search-query]").addEventListener("inp
   if (!event.isComposing) event.target.dispatchEvent(new Event("keyup"));
 });
 
+// The closed drawer of a narrow window is out of sight, and out of Tab's way. Instant
+// navigation brings a new one.
+const drawer = document.getElementById("__drawer");
+const wide = matchMedia("(min-width: 76.25em)");
+const tuck = () => {
+  const panel = document.querySelector(".md-sidebar--primary");
+  if (panel) panel.inert = !wide.matches && !drawer.checked;
+};
+drawer.addEventListener("change", tuck);
+wide.addEventListener("change", tuck);
+new MutationObserver(tuck).observe(document.body, { childList: true, subtree: true });
+tuck();
+
 // Lists with buttons to choose from: the ledger by verdict, interview questions by
 // level. Without scripts all of a list is shown.
 const LISTS = [
