@@ -31,6 +31,7 @@ from scripts.site.source import (
 
 BOX = re.compile(r'^(?P<indent> *)(?:!!!|\?\?\?\+?) \w+(?: "(?P<title>[^"]*)")? *$')
 HEADING_ID = re.compile(r"^(#+ .*?) *\{ *#[\w-]+ *\} *$", re.MULTILINE)
+LINK_ID = re.compile(r"(?<=\))\{ *#[\w-]+ *\}")  # of a section that moved
 LINK = re.compile(r"\]\((?P<target>[^)\s:]+\.(?:md|ipynb|json))(?P<anchor>#[\w-]+)?\)")
 WRITTEN = {"lists": lists, "claims": claims, "interview": asked}  # from data
 TAG = re.compile(
@@ -122,7 +123,8 @@ def _resolve(text: str, language: str) -> str:
             return atlas.make_plain(rest, language)
         return written.fill(match["name"])
 
-    return HEADING_ID.sub(r"\1", TAG.sub("", facts.NAME.sub(fill, text)))
+    text = TAG.sub("", facts.NAME.sub(fill, text))
+    return LINK_ID.sub("", HEADING_ID.sub(r"\1", text))
 
 
 def _figure_text(experiment: str, language: str) -> str:
