@@ -1,8 +1,9 @@
 """Every page with code as a notebook that runs on its own.
 
 Code cells are the page's blocks; a block that imports a snippet of an earlier page
-is preceded by a cell with that snippet's code, so the reader needs torch and
-nothing of this repository. Outputs are the committed .out files.
+is preceded by a cell with that snippet's code, so the reader needs torch, on pages
+with kernels Triton as well, and nothing of this repository. Outputs are the committed
+.out files.
 """
 
 import ast
@@ -17,6 +18,8 @@ from scripts.site.plain import has_code, parts
 from scripts.site.source import ROOT, embedded
 
 PREFIX = "snippets."
+CONSTRAINTS = ROOT / "constraints.txt"
+TRITON = re.compile(r"^(import|from) triton\b", re.MULTILINE)
 
 
 def add(file, files, config) -> None:
@@ -43,11 +46,8 @@ def notebook(path: Path, language: str, site_url: str, words: dict) -> dict:
     """The page as a Jupyter notebook (nbformat 4.5)."""
     page = parts(path, language, site_url)
     uri = path.relative_to(ROOT / "docs" / language / "pages").as_posix()
-    torch = re.search(
-        r"^torch==(.+)$", (ROOT / "constraints.txt").read_text(), re.MULTILINE
-    )
     url = site_url + uri.removesuffix(".md") + "/"
-    cells = [_text(words["notebook"].format(url=url, torch=torch[1]))]
+    cells = [_text("")]
     for part in page:
         if part.kind == "text":
             cells.append(_text(part.text))
@@ -57,9 +57,13 @@ def notebook(path: Path, language: str, site_url: str, words: dict) -> dict:
             printer = next(c for c in reversed(cells) if c["cell_type"] == "code")
             printer["outputs"] = [_stream(part.text)]
     given = {part.file for part in page if part.kind == "code"}
+    cells = _self_contained(cells, given, words)
+    tested = dict(re.findall(r"^(\S+)==(\S+)", CONSTRAINTS.read_text(), re.MULTILINE))
+    needs = words["notebook"] + words["notebook_triton"] * _imports_triton(cells)
+    cells[0]["source"] = needs.format(url=url, **tested)
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
     return {
-        "cells": _self_contained(cells, given, words),
+        "cells": cells,
         "metadata": {"kernelspec": kernel, "language_info": {"name": "python"}},
         "nbformat": 4,
         "nbformat_minor": 5,
@@ -88,6 +92,11 @@ def _self_contained(cells: list[dict], given: set[str], words: dict) -> list[dic
             cell = cell | {"source": _without_imports(source)}
         out.append(cell)
     return [cell | {"id": f"cell-{number}"} for number, cell in enumerate(out)]
+
+
+def _imports_triton(cells: list[dict]) -> bool:
+    code = (c["source"] for c in cells if c["cell_type"] == "code")
+    return any(TRITON.search(source) for source in code)
 
 
 def dumps(book: dict) -> str:

@@ -91,6 +91,16 @@ def test_is_valid_and_has_nothing_left_to_resolve(uri, language):
     assert not re.findall(r"\]\((?!https?:|#)[^)]*\)", text), "relative links"
 
 
+@pytest.mark.parametrize("language", ["zh", "en"])
+@pytest.mark.parametrize("uri", with_code())
+def test_says_what_it_needs(uri, language):
+    cells = book(uri, language)["cells"]
+    code = "\n".join(c["source"] for c in cells if c["cell_type"] == "code")
+    first = cells[0]["source"]
+    assert "torch" in first
+    assert ("Triton" in first) == ("import triton" in code)
+
+
 def test_boxes_are_flattened_and_fences_inside_found():
     page = '!!! note "Title"\n    text\n\n    ```python\n    x\n    ```\n\nafter\n'
     assert plain._flatten_boxes(page) == (
