@@ -609,35 +609,29 @@ WORDS = {
         "deepnorm": "DeepNorm",
         "by_depth": "最佳学习率下，随层数变化",
         "by_rate": "DeepNorm，{most} 层，各个学习率",
-        "by_layer": "训练前，首层梯度 ÷ 末层梯度",
         "depth": "层数（对数刻度）",
         "rate": "学习率（对数刻度）",
         "loss": "损失（nat）",
-        "ratio": "比值（对数刻度）",
         "unigram": "什么都不看",
         "normed": "没有层",
         "best": "能达到的最好",
         "band": (
-            "线：{seeds} 个种子的中位数；色带：从最小到最大。虚线：各块冻结在初始值的"
-            "同一个模型。比值为零的画在下边缘。"
+            "线：{seeds} 个种子的中位数；色带：从最小到最大。细虚线：各块冻结在初始值"
+            "的同一个模型。"
         ),
         "caption": (
-            "同样的窄解码器（d = {d}），四种归一化位置，各训练 {steps} 步。实线训练各"
-            "层，虚线把各层冻结在初始值，只训练嵌入、最后的归一化和输出头。"
+            "同样的窄解码器（d = {d}），四种归一化位置，各训练 {steps} 步。粗线训练各"
+            "层，细虚线把各层冻结在初始值。"
         ),
         "alt": (
-            "三幅折线图。上图横轴是层数（{depths}），纵轴是训练后的损失，三条水平线是 "
+            "两幅折线图。上图横轴是层数（{depths}），纵轴是训练后的损失，三条水平线是 "
             "{unigram}（什么都不看）、{normed}（没有层，只有嵌入、LayerNorm 和输出头）"
             "和 {best}（能达到的最好）。{second} 层时，训练各层和冻结各层的损失依次为："
             "Post-Norm {post_second} 和 {post_second_frozen}，Pre-Norm {pre_second} 和 "
             "{pre_second_frozen}，夹心归一化 {sandwich_second} 和 "
             "{sandwich_second_frozen}，DeepNorm {deepnorm_second} 和 "
             "{deepnorm_second_frozen}；{most} 层的 DeepNorm 是 {deepnorm_most} 和 "
-            "{deepnorm_most_frozen}。中图是 {most} 层的 DeepNorm 在每个学习率下的损失。"
-            "下图是训练前首层与末层的梯度之比：{second} 层时 Post-Norm "
-            "{post_second_gradient_ratio}，Pre-Norm {pre_second_gradient_ratio}，"
-            "夹心归一化 {sandwich_second_gradient_ratio}，DeepNorm "
-            "{deepnorm_second_gradient_ratio}。"
+            "{deepnorm_most_frozen}。下图是 {most} 层的 DeepNorm 在每个学习率下的损失。"
         ),
     },
     "en": {
@@ -648,45 +642,42 @@ WORDS = {
         "deepnorm": "DeepNorm",
         "by_depth": "At the best learning rate, by depth",
         "by_rate": "DeepNorm, {most} layers, every learning rate",
-        "by_layer": "Before training, gradient of first / last layer",
         "depth": "number of layers (logarithmic)",
         "rate": "learning rate (logarithmic)",
         "loss": "loss (nats)",
-        "ratio": "ratio (log.)",
         "unigram": "sees nothing",
         "normed": "no layers",
         "best": "best possible",
         "band": (
-            "Line: median of {seeds} seeds. Band: least to greatest. Dashed: the same "
-            "model with its blocks frozen as drawn. A ratio of zero stands at the "
-            "lower edge."
+            "Line: median of {seeds} seeds. Band: least to greatest. Thin and dashed: "
+            "the same model with its blocks frozen as drawn."
         ),
         "caption": (
             "The same narrow decoder (d = {d}) with four placements of its norms, each "
-            "trained for {steps} steps. Solid: all layers are trained. Dashed: the "
-            "layers stay as drawn; embedding, final norm and head are trained."
+            "trained for {steps} steps. Thick: all layers are trained. Thin and "
+            "dashed: the layers stay as drawn."
         ),
         "alt": (
-            "Three line charts. Top: loss after training against the number of layers "
+            "Two line charts. Top: loss after training against the number of layers "
             "({depths}); three level lines mark {unigram} (sees nothing), {normed} (no "
             "layers, only embedding, LayerNorm and head) and {best} (best possible). "
             "At {second} layers, trained and frozen: Post-Norm {post_second} and "
             "{post_second_frozen}, Pre-Norm {pre_second} and {pre_second_frozen}, "
             "sandwich norm {sandwich_second} and {sandwich_second_frozen}, DeepNorm "
             "{deepnorm_second} and {deepnorm_second_frozen}; DeepNorm with {most} "
-            "layers has {deepnorm_most} and {deepnorm_most_frozen}. Middle: DeepNorm's "
-            "loss at {most} layers for every learning rate. Bottom: gradient of the "
-            "first layer over that of the last before training; at {second} layers "
-            "Post-Norm has {post_second_gradient_ratio}, Pre-Norm "
-            "{pre_second_gradient_ratio}, sandwich norm "
-            "{sandwich_second_gradient_ratio} and DeepNorm "
-            "{deepnorm_second_gradient_ratio}."
+            "layers has {deepnorm_most} and {deepnorm_most_frozen}. Bottom: DeepNorm's "
+            "loss at {most} layers for every learning rate."
         ),
     },
 }
 
 
-LEAST = 1e-21  # the ratio of gradients where the figure ends
+def _tick(value: float) -> str:
+    """A number short enough to stand beside its neighbours: 200, 0.002, 3e-5."""
+    if value >= 1e-3:
+        return f"{value:g}"
+    digits, power = f"{value:e}".split("e")
+    return f"{float(digits):g}e{int(power)}"
 
 
 def plot(record, words):
@@ -702,9 +693,7 @@ def plot(record, words):
     marks["normed"] = median(_best(_by_rate(record, "normed", 0))[1])
     lowest, highest = marks["best"], marks["unigram"]
     top = highest + 0.25 * (highest - lowest)
-    figure, (by_depth, by_rate, by_layer) = look.new_figure(
-        words, record, rows=3, height=9.2
-    )
+    figure, (by_depth, by_rate) = look.new_figure(words, record, rows=2, height=5.6)
 
     def draw(axis, series, arm, places, runs, frozen=False):
         drawn = {**look.style(series), "markersize": 4.5}
@@ -729,9 +718,6 @@ def plot(record, words):
             if arm == "deepnorm":
                 each = [shown(found[most][rate]) for rate in rates]
                 draw(by_rate, series, arm, rates, each, frozen)
-        there = [depth for depth in depths if _ratios(record, arm, depth)]
-        ratios = [[max(r, LEAST) for r in _ratios(record, arm, n)] for n in there]
-        draw(by_layer, series, arm, there, ratios)
     for slow, depth, factor in _longer(record):
         _, losses = _best(_by_rate(record, slow, depth, factor))
         hollow = look.style(ARMS.index(slow)) | {"linestyle": "none", "markersize": 7}
@@ -740,33 +726,21 @@ def plot(record, words):
 
     level = dict(color=look.MUTED, linewidth=1.0, linestyle=look.LINES[1])
     for axis in (by_depth, by_rate):
-        for name, loss in marks.items():
-            axis.axhline(loss, marker="none", **level)
-            axis.annotate(
-                words[name],
-                (0.01, loss - 0.01),
-                xycoords=("axes fraction", "data"),
-                color=look.MUTED,
-                fontsize=look.SMALL,
-                va="top",
-            )
         axis.set_ylim(lowest - 0.12 * (highest - lowest), top)
         axis.set_ylabel(words["loss"])
-    by_layer.set_yscale("log")
-    by_layer.set_ylabel(words["ratio"])
-    by_layer.yaxis.set_minor_locator(NullLocator())
+        for loss in marks.values():
+            axis.axhline(loss, marker="none", **level)
+        ends = [(loss, words[name], look.MUTED) for name, loss in marks.items()]
+        look.label_ends(axis, ends)
     for axis, ticks, title, below in (
         (by_depth, depths, "by_depth", "depth"),
         (by_rate, rates, "by_rate", "rate"),
-        (by_layer, depths, "by_layer", "depth"),
     ):
         axis.set_title(words[title])
         axis.set_xscale("log")
         axis.xaxis.set_major_locator(FixedLocator(ticks))
         axis.xaxis.set_minor_locator(NullLocator())
-        axis.set_xticks(
-            ticks, [f"{tick:.8f}".rstrip("0").rstrip(".") for tick in ticks]
-        )
+        axis.set_xticks(ticks, list(map(_tick, ticks)))
         axis.set_xlabel(words[below])
     look.legend(figure, *by_depth.get_legend_handles_labels())
     look.footer(figure, record, words, words["band"])

@@ -294,9 +294,13 @@ def test_losses_that_are_not_finite_are_null():
 @pytest.mark.parametrize("lang", ["zh", "en"])
 def test_plot(record, lang):
     figure = draw(depth_limit, record, lang)
-    by_depth, by_rate, by_layer = figure.axes
+    by_depth, by_rate = figure.axes
     assert len(by_depth.lines) == 2 * 4 + 1 + 3
     assert len(by_rate.lines) == 2 + 3
-    assert len(by_layer.lines) == 4
+    ends = {text.get_text(): text.get_position()[0] for text in by_depth.texts}
+    assert set(ends) == {
+        depth_limit.WORDS[lang][n] for n in ("unigram", "best", "normed")
+    }
+    assert min(ends.values()) > 1  # beside the panel, where no curve runs
     assert by_depth.get_ylim() == by_rate.get_ylim()
     draw(depth_limit, made(record, lambda row: None), lang)
