@@ -726,9 +726,7 @@ def plot(record, words):
 
     depths, rates = _depths(record), _rates(record)
     most = depths[-1]
-    figure, (worth, stream, tuning) = look.new_figure(
-        words, record, rows=3, height=11.5
-    )
+    figure, (worth, stream, tuning) = look.new_figure(words, record, rows=3, height=8.6)
     top = 1.1 * _frequency_loss(record)  # what diverged is drawn here
 
     def line(axis, places, samples, drawn, band=True, **options):
