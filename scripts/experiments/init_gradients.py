@@ -470,7 +470,7 @@ def plot(record, words):
     most = depths[-1]
     layers = sorted({round(most ** (i / 12)) for i in range(13)})
     figure, axes = look.new_figure(
-        words, record, rows=2, columns=2, height=7.2, sharey=True
+        words, record, rows=2, columns=2, height=6.2, sharey=True
     )
     for column, d in enumerate(widths):
         top, bottom = axes[0, column], axes[1, column]

@@ -679,7 +679,7 @@ def plot(record, words):
     from scripts.measure import look
 
     grid = sorted({rate for arm in ARMS for rate in rates(record, arm)})
-    figure, (top, middle, bottom) = look.new_figure(words, record, rows=3, height=7.8)
+    figure, (top, middle, bottom) = look.new_figure(words, record, rows=3, height=7.2)
     drawn = {arm: look.style(series) for series, arm in enumerate(TIMED)}
     for arm in ("pre", "normformer"):  # the same mark, open: default initialization
         drawn[arm + DEFAULT] = {**drawn[arm], "linestyle": look.LINES[2]}

@@ -685,7 +685,7 @@ WORDS = {
         "small_writers": "GPT-2's initialization",
         "sandwich": "Sandwich norm",
         "worth": "Loss increase without the upper {half} of {most} layers",
-        "stream": "RMS behind each layer, Pre-Norm, {most} layers",
+        "stream": "RMS after each layer, Pre-Norm, {most} layers",
         "tuning": "Loss after training (dashed: {least} layers)",
         "untrained": "untrained",
         "layer": "layer",
@@ -726,7 +726,7 @@ def plot(record, words):
 
     depths, rates = _depths(record), _rates(record)
     most = depths[-1]
-    figure, (worth, stream, tuning) = look.new_figure(words, record, rows=3, height=8.6)
+    figure, (worth, stream, tuning) = look.new_figure(words, record, rows=3, height=7.6)
     top = 1.1 * _frequency_loss(record)  # what diverged is drawn here
 
     def line(axis, places, samples, drawn, band=True, **options):
