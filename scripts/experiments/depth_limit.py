@@ -19,8 +19,9 @@ Embedding and head alone come close to `last_token`, so a loss that falls says
 nothing about the layers between them. Two controls do, with the same seeds, data,
 steps and learning rates: models without layers (`bare` is embedding and head,
 `normed` has a LayerNorm between them), and each stack with its blocks frozen as
-drawn, where embedding, final norm and head are trained. A stack is said to train
-when it is ahead of both kinds: see `trains`.
+drawn, where embedding and head are trained and, behind Pre-Norm and sandwich norm,
+the final norm; the last norm of the other two is in a frozen block. A stack is said
+to train when it is ahead of both kinds: see `trains`.
 
 Every learning rate is tried with every seed. A run counts as diverged when its loss
 is not finite. A stack that is slow rather than stuck would look the same; `longer`
