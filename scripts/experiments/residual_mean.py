@@ -398,7 +398,7 @@ def plot(record, words):
 
     d = record.rows[0]["d"]
     figure, (top, bottom) = look.new_figure(
-        words, record, rows=2, height=7.2, sharey=True
+        words, record, rows=2, height=5.6, sharey=True
     )
 
     def draw(axis, series, label, stage, quantity, **wanted):

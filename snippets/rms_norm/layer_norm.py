@@ -1,3 +1,4 @@
+# --8<-- [start:layer_norm]
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -16,6 +17,10 @@ def layer_norm(
     return rms_norm(centre(x), gain, eps) + bias
 
 
+# --8<-- [end:layer_norm]
+
+
+# --8<-- [start:check]
 torch.manual_seed(0)
 batch = torch.randn(2, 5, 48, dtype=torch.float64) + 3
 weight, bias = torch.rand(2, 48, dtype=torch.float64)
@@ -28,3 +33,4 @@ cosine = torch.cosine_similarity(rms_norm(batch), rms_norm(centre(batch)), -1)
 gap = (cosine - (1 - share).sqrt()).abs().max()
 print("cosine of the two is sqrt(1 - share) to 1e-6:", bool(gap < 1e-6))
 print(f"share of the mean here, in the middle token: {share.median():.2f}")
+# --8<-- [end:check]
