@@ -5,7 +5,8 @@ from scripts.site.diagram import MUTED, PANEL, SERIES, SMALL, Canvas
 WORDS = {
     "en": {
         "caption": "The type in which each step of RMSNorm is kept, for half-precision "
-        "input and gain. Boxes marked 16 are rounded to half precision.",
+        "input and gain. Boxes "
+        "marked 16 are rounded to half precision; r is 1/RMS.",
         "alt": "A table of boxes. Columns: x, its square, mean plus epsilon, r, r x, "
         "times gamma. First row, no upcast: all six boxes are 16; the square is marked "
         "as infinite in float16 from 256 on, so that the row turns to zeros. Second "
@@ -22,7 +23,7 @@ WORDS = {
     },
     "zh": {
         "caption": "输入和增益都是半精度时，RMSNorm 的每一步以什么类型存放。标着 16 "
-        "的方框都舍入到半精度。",
+        "的方框都舍入到半精度；r 是 RMS 的倒数。",
         "alt": "方框排成的表。列依次是 x、它的平方、均值加 ε、r、r x、乘 γ。第一行不"
         "提升精度：六个方框都是 16；平方处标明，在 float16 里从 256 起就是无穷大，"
         "整行因此变成零。第二行是 Llama 和 T5：x 是 16，平方、均值和 r 是 32，r x 和"
