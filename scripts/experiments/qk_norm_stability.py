@@ -621,7 +621,7 @@ def plot(record, words):
     from scripts.measure import look
 
     steps = moments(SIZES[record.size])
-    figure, (top, middle, bottom) = look.new_figure(words, record, rows=3, height=9.6)
+    figure, (top, middle, bottom) = look.new_figure(words, record, rows=3, height=7.2)
 
     def draw(axis, series, places, runs):
         """runs: the values of each place, one for each seed."""

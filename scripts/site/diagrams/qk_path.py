@@ -42,10 +42,10 @@ WORDS = {
         "turn": "turns only",
     },
 }
-TALL = 0.34
+TALL = 0.3
 QUERY, KEY, VALUE = 0.66, 1.94, 4.3  # centres of the columns
 X, PROJECTION, NORM, ROPE, SCALE, PRODUCT, SOFTMAX, SUM = (
-    0.08 + 0.62 * row for row in range(7, -1, -1)
+    0.08 + 0.5 * row for row in range(7, -1, -1)
 )  # bottoms of the rows
 
 
