@@ -922,8 +922,6 @@ WORDS = {
         "title": "解码器里的 BatchNorm（BN）：训练时与使用时的损失",
         "by_batch": "batch 大小相同时，比 LayerNorm 差多少",
         "single": "batch 大小 {least}：四种损失",
-        "fluctuation": "batch 均值离滑动均值多远",
-        "padding": "同样的真实 token，填充越来越多",
         "layer_norm": "LayerNorm",
         "rms_norm": "RMSNorm",
         "running": "BN，滑动统计量",
@@ -936,30 +934,18 @@ WORDS = {
         "cut_short": "换掉未来",
         "honest": "学习率按使用时的损失选",
         "trusting": "学习率按训练模式的损失选",
-        "uniform": "均匀猜",
+        "uniform": "均匀猜测",
         "batch": "batch 大小（序列数，对数刻度）",
         "apart": "损失之差（nat/字节）",
-        "loss": "损失（nat/字节）",
         "log_loss": "损失（nat/字节，对数刻度）",
-        "steps": "训练进度（%）",
-        "away": "标准差的倍数",
-        "batch_of": "batch 大小",
-        "length": "填充在 batch 中的占比（%）",
-        "none": "训练时没有填充",
-        "pooled": "训练时填充计入统计量",
-        "masked": "训练时填充被屏蔽",
-        "band": (
-            "线和标记：{seeds} 个种子的中位数；色带和横线：从最小到最大。"
-            "第三幅：各归一化层的平均；灰色点线：1/√N。"
-            "第四幅：训练模式，填充计入统计量，batch 大小 {reference}。"
-        ),
+        "band": "线和标记：{seeds} 个种子的中位数；色带和横线：从最小到最大。",
         "caption": (
             "在标准库源码上训练的字节级小解码器"
             "（d = {d}，{layers} 层，长度 {context}），"
             "每次训练 {tokens} 个 token：同一段留出文本，用不同的统计量打分。"
         ),
         "alt": (
-            "四幅图。第一幅：留出文本上的损失减去 batch 大小相同的 LayerNorm 的损失。"
+            "两幅图。第一幅：留出文本上的损失减去 batch 大小相同的 LayerNorm 的损失。"
             "batch 大小 {least} 时 BatchNorm 用滑动统计量差 {behind_least}，"
             "用自己 batch 的统计量差 {own_behind_least}；"
             "batch 大小 {second} 和 {reference} 时差 {behind_second} 和 "
@@ -969,19 +955,12 @@ WORDS = {
             "{trusting_own_least}，换掉未来 {trusting_cut_least}，大 batch "
             "{trusting_exact_least}，滑动统计量 {trusting_running_least}；"
             "LayerNorm 是 {layer_norm_least}。"
-            "第三幅：batch 均值与滑动均值的距离，训练结束时 batch 大小 {least} 为 "
-            "{fluctuation_least} 个标准差，batch 大小 {most} 为 {fluctuation_most} 个。"
-            "第四幅：填充从零加到四分之三，训练时没有填充的模型从 "
-            "{none_loss_pooled_0} 升到 {none_loss_pooled_75}；"
-            "训练时填充计入统计量的模型，没有填充时反而是 {pooled_loss_pooled_0}。"
         ),
     },
     "en": {
         "title": "BatchNorm (BN) in a decoder: in training, in use",
         "by_batch": "Behind LayerNorm at the same batch size",
         "single": "Batch size {least}: the four losses",
-        "fluctuation": "Batch means against the running means",
-        "padding": "The same tokens, more and more padding",
         "layer_norm": "LayerNorm",
         "rms_norm": "RMSNorm",
         "running": "BN, running",
@@ -997,19 +976,9 @@ WORDS = {
         "uniform": "uniform guess",
         "batch": "batch size (sequences, logarithmic)",
         "apart": "difference (nats per byte)",
-        "loss": "loss (nats per byte)",
         "log_loss": "loss (nats per byte, logarithmic)",
-        "steps": "training (%)",
-        "away": "standard deviations",
-        "batch_of": "batch size",
-        "length": "share of padding in the batch (%)",
-        "none": "trained without padding",
-        "pooled": "trained with padding pooled in",
-        "masked": "trained with padding masked",
         "band": (
-            "Lines, markers: median over {seeds} seeds. Bands, bars: least to "
-            "greatest. Third: mean over the norms; dotted: 1/√N. Fourth: train mode, "
-            "padding pooled into the statistics, batch size {reference}."
+            "Lines, markers: median over {seeds} seeds. Bands, bars: least to greatest."
         ),
         "caption": (
             "A small byte-level decoder trained on the standard library's sources "
@@ -1017,7 +986,7 @@ WORDS = {
             "the same held-out text, scored with different statistics."
         ),
         "alt": (
-            "Four charts. First: loss on held-out text minus LayerNorm's at the same "
+            "Two charts. First: loss on held-out text minus LayerNorm's at the same "
             "batch size. At batch size {least} BatchNorm is {behind_least} behind with "
             "running statistics and {own_behind_least} with those of its own batch; at "
             "{second} and {reference} it is {behind_second} and {behind_reference} "
@@ -1026,13 +995,7 @@ WORDS = {
             "that is best in train mode, the loss is {trusting_own_least} with its own "
             "batch, {trusting_cut_least} with the future replaced, "
             "{trusting_exact_least} with a large batch, {trusting_running_least} with "
-            "running statistics; LayerNorm has {layer_norm_least}. Third: distance of "
-            "a batch's mean from the running one, at the end of training "
-            "{fluctuation_least} standard deviations at batch size {least} and "
-            "{fluctuation_most} at {most}. Fourth: as padding grows from none to three "
-            "quarters, the model trained without it goes from {none_loss_pooled_0} to "
-            "{none_loss_pooled_75}; the model trained with padding pooled in has "
-            "{pooled_loss_pooled_0} without padding."
+            "running statistics; LayerNorm has {layer_norm_least}."
         ),
     },
 }
@@ -1046,8 +1009,8 @@ def plot(record, words):
 
     setting, batches = SIZES[record.size], _batches(record)
     reference = setting["reference"]
-    figure, axes = look.new_figure(words, record, rows=4, height=13.8)
-    by_batch, single, fluctuation, padding = axes
+    figure, axes = look.new_figure(words, record, rows=2, height=7.2)
+    by_batch, single = axes
     scores = SCORES | CUT
 
     def band(axis, places, runs, series, label, hollow=False):
@@ -1119,36 +1082,11 @@ def plot(record, words):
     single.minorticks_off()
     single.set_xlabel(words["log_loss"])
 
-    for series, batch in enumerate(batches):
-        runs = list(zip(*_fluctuation(record, batch), strict=True))
-        places = [100 * (i + 0.5) / len(runs) for i in range(len(runs))]
-        band(fluctuation, places, runs, series, f"{words['batch_of']} {batch}")
-        expected = (batch * setting["context"]) ** -0.5
-        fluctuation.axhline(
-            expected, color=look.MUTED, linewidth=1, linestyle=look.LINES[2]
-        )
-    fluctuation.set_yscale("log")
-    look.plain_log(fluctuation.yaxis)
-    fluctuation.set_xlabel(words["steps"])
-    fluctuation.set_ylabel(words["away"])
-
-    for series, kind in enumerate(("none", "pooled", "masked")):
-        rate = _best(record, "BatchNorm", reference, kind)
-        wanted = dict(padding=kind, batch=reference, rate=rate)
-        rows = _rows(record, "pad_loss_pooled", **wanted)
-        runs = list(zip(*(row["values"] for row in rows), strict=True))
-        band(padding, (0, 50, 75), runs, series, words[kind])
-    padding.set_xlabel(words["length"])
-    padding.set_ylabel(words["loss"])
-    padding.set_xticks((0, 25, 50, 75))
-
     for axis, title in (
         (by_batch, "by_batch"),
         (single, "single"),
-        (fluctuation, "fluctuation"),
-        (padding, "padding"),
     ):
-        columns = 1 if axis is padding else 2
+        columns = 2
         handles, labels = axis.get_legend_handles_labels()
         lines = -(-len(handles) // columns)
         look.legend(axis, handles, labels, columns=columns)

@@ -607,7 +607,7 @@ def plot(record, words):
     }
     least = min(min(map(min, losses)) for losses in lost.values())
     bottom, top = least - 0.05, least + 1.05
-    figure, axes = look.new_figure(words, record, rows=4, height=11.0)
+    figure, axes = look.new_figure(words, record, rows=4, height=9.6)
     for axis, setting in zip(axes, shown, strict=False):
         for series, arm in enumerate(ARMS):
             losses, drawn = lost[setting, arm], look.style(series)

@@ -389,8 +389,6 @@ def test_facts_say_what_the_rows_say(record):
 @pytest.mark.parametrize("lang", ["zh", "en"])
 def test_plot(record, lang):
     figure = draw(experiment, record, lang)
-    by_batch, single, fluctuation, padding = figure.axes
+    by_batch, single = figure.axes
     assert len(by_batch.lines) == 6  # LayerNorm's zero, four of BatchNorm, RMSNorm
     assert len(single.lines) == 2 * (4 + 1) + 2
-    assert len(fluctuation.lines) == 2 * len(TINY["batches"])
-    assert len(padding.lines) == 3

@@ -44,23 +44,23 @@ WORDS = {
     },
 }
 
-CELL = 0.28
+CELL = 0.25
 POSITIONS, FEATURES, PADS = 6, 4, 2
-LEFT = (0.95, 3.05)  # of the two sequences
+LEFT = (0.95, 2.9)  # of the two sequences
 
 
 def draw(words: dict[str, str]) -> Canvas:
-    canvas = Canvas(width=5.0, height=4.6)
-    _norm(canvas, words, 2.72, "batch_norm", "row", SERIES[0])
-    _norm(canvas, words, 0.35, "layer_norm", "column", SERIES[1])
+    canvas = Canvas(width=5.0, height=4.14)
+    _norm(canvas, words, 2.4, "batch_norm", "row", SERIES[0])
+    _norm(canvas, words, 0.32, "layer_norm", "column", SERIES[1])
     return canvas
 
 
 def _norm(canvas, words, bottom, name, what, colour):
     """One norm: both sequences, the cells that share statistics filled."""
     top = bottom + FEATURES * CELL
-    canvas.text(0.12, top + 0.62, words[name], align="left", weight="bold")
-    canvas.text(1.35, top + 0.62, words[what], align="left", colour=colour)
+    canvas.text(0.12, top + 0.58, words[name], align="left", weight="bold")
+    canvas.text(1.35, top + 0.58, words[what], align="left", colour=colour)
     for sequence, left in enumerate(LEFT):
         middle = left + POSITIONS * CELL / 2
         canvas.text(middle, top + 0.22, words[("first", "second")[sequence]])

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.nn.modules._functions import SyncBatchNorm
 
-from snippets.batch_norm_vs_layer_norm.synchronized import merge
+from snippets.batch_norm_implementation.synchronized import merge
 from tests.snippets.batch_norm_vs_layer_norm.float64 import (
     assert_close,
     statistics,

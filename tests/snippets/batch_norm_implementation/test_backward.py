@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from snippets.batch_norm_vs_layer_norm.backward import batch_norm_backward
+from snippets.batch_norm_implementation.backward import batch_norm_backward
 from snippets.batch_norm_vs_layer_norm.norms import BatchNorm
 from tests.snippets.batch_norm_vs_layer_norm.float64 import (
     affine,
