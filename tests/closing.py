@@ -3,10 +3,12 @@
 Counts travel in ``user_properties`` of the tests that earned them, so they are
 right for any selection of tests and in any order:
 ("page", path), ("block", language), ("known wrong", name), ("browser checks", n),
-("measured", a line to print as it is).
+("measured", a line to print as it is), ("length", a line that begins with screens).
 """
 
 from collections import Counter
+
+LONGEST = 5  # pages named
 
 
 def pytest_terminal_summary(terminalreporter):
@@ -22,7 +24,16 @@ def pytest_terminal_summary(terminalreporter):
         for kind, text in properties:
             if kind == "measured":
                 terminalreporter.write_line(str(text))
+        for line in longest(properties):
+            terminalreporter.write_line(line)
         terminalreporter.write_line(closing_line(properties, why_no_browser(reports)))
+
+
+def longest(properties: list[tuple[str, object]]) -> list[str]:
+    """The longest pages, one line each."""
+    lines = [str(text) for kind, text in properties if kind == "length"]
+    lines.sort(key=lambda line: float(line.split()[0]), reverse=True)
+    return [f"long page: {line}" for line in lines[:LONGEST]]
 
 
 def closing_line(properties: list[tuple[str, object]], no_browser: str) -> str:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.closing import closing_line, why_no_browser
+from tests.closing import closing_line, longest, why_no_browser
 
 
 def check_doubles(function):
@@ -64,3 +64,10 @@ def test_closing_line():
     )
     assert closing_line([], "no Chromium").endswith("browser checks: 0 (no Chromium)")
     assert "not part of this run" in why_no_browser({})
+
+
+def test_the_longest_pages_are_named_first():
+    lines = [(" 9.5 screens: a"), ("12.0 screens: b"), *["1.0 screens: c"] * 9]
+    named = longest([("length", line) for line in lines] + [("page", "x")])
+    assert named[:2] == ["long page: 12.0 screens: b", "long page:  9.5 screens: a"]
+    assert len(named) == 5

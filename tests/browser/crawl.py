@@ -6,6 +6,7 @@ them; this one looks at a page, and test_crawl.py proves that it notices faults.
 
 from axe_playwright_python.sync_playwright import Axe
 
+from tests.browser import length
 from tests.browser.conftest import VIEWPORTS
 
 SERIOUS = ("serious", "critical")
@@ -92,7 +93,7 @@ CONTRAST = {"runOnly": ["color-contrast"]}
 def visit(path, site, open_page, browser_checks, measured=None) -> None:
     """Open one page, look at it both ways and fail with all that is wrong on it.
 
-    ``measured`` takes the line that says how much the page loads.
+    ``measured`` takes the lines that say how much the page loads and how long it is.
     """
     # Without scripts the portal stays where it is and can be looked at.
     page = open_page(
@@ -102,6 +103,11 @@ def visit(path, site, open_page, browser_checks, measured=None) -> None:
     )
     watch = Watch(page, site[1], expect_404=path == "no-such-page/")
     page.goto(site[1] + path)
+    if measured and length.is_topical(path):
+        found = length.measure(page, path)
+        watch.problems += found.problems()
+        measured("length", str(found))
+        browser_checks.add(2)
     for view, scheme in VIEWS.items():
         page.set_viewport_size(VIEWPORTS[view])
         page.emulate_media(color_scheme=scheme)

@@ -1,0 +1,76 @@
+"""How long a page is to a reader who opens nothing: screens, and numbers in prose."""
+
+from dataclasses import dataclass
+
+WINDOW = {"width": 1440, "height": 900}
+TOPICAL = ("foundations", "rmsnorm", "placement", "attention", "frontier", "kernels")
+MOST_SCREENS = 12
+# One number in so many characters at most: denser Chinese prose is read as a table.
+CHARACTERS_A_NUMBER = 40
+
+SEEN = r"""() => {
+  const article = document.querySelector('article');
+  const shown = selector =>
+    [...article.querySelectorAll(selector)].filter(e => e.checkVisibility());
+  const words = e => {
+    const copy = e.cloneNode(true);
+    copy.querySelectorAll('.katex, pre, table, ul, ol').forEach(e => e.remove());
+    return copy.textContent;
+  };
+  const prose = shown('p, li').filter(e => !e.closest('table, figure')).map(words);
+  const code = shown('.highlight:not(.language-text) pre')
+    .map(e => e.innerText.trim().split('\n').length);
+  return {
+    pixels: article.getBoundingClientRect().height,
+    prose: prose.join('\n'),
+    code: code.reduce((sum, lines) => sum + lines, 0),
+  };
+}"""
+NUMBERS = r"text => (text.match(/\d+(?:[.,]\d+)*/g) || []).length"
+
+
+@dataclass(frozen=True)
+class Length:
+    """What is seen of a page with everything folded left shut."""
+
+    path: str
+    screens: float
+    characters: int
+    numbers: int
+    code: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.screens:4.1f} screens, {self.characters} characters, "
+            f"{self.numbers} numbers, {self.code} lines of code: {self.path}"
+        )
+
+    def problems(self) -> list[str]:
+        found = []
+        if self.screens > MOST_SCREENS:
+            found.append(f"longer than {MOST_SCREENS} screens: {self}")
+        chinese = self.path.startswith("zh/")
+        if chinese and self.numbers * CHARACTERS_A_NUMBER > self.characters:
+            found.append(
+                f"more than one number in {CHARACTERS_A_NUMBER} characters: {self}"
+            )
+        return found
+
+
+def is_topical(path: str) -> bool:
+    """Whether en/foundations/layer-norm/ is a page that teaches a topic."""
+    return path.split("/")[1] in TOPICAL
+
+
+def measure(page, path: str) -> Length:
+    """The length of a page as it was opened; its window is WINDOW afterwards."""
+    page.set_viewport_size(WINDOW)
+    page.evaluate("() => document.fonts.ready.then(() => 0)")
+    seen = page.evaluate(SEEN)
+    return Length(
+        path,
+        seen["pixels"] / WINDOW["height"],
+        len("".join(seen["prose"].split())),
+        page.evaluate(NUMBERS, seen["prose"]),
+        seen["code"],
+    )
