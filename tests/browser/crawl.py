@@ -66,6 +66,22 @@ WIDE = """() => [...document.querySelectorAll('body *')]
 SIDEWAYS_TABLES = """() => [...document.querySelectorAll('.md-typeset__scrollwrap')]
   .filter(e => e.scrollWidth > e.clientWidth + 1)
   .map(e => e.innerText.slice(0, 60))"""
+BROKEN_NUMBERS = r"""() => {
+  const broken = [], cells = 'article table:not([class]) :is(td, th)';
+  for (const cell of document.querySelectorAll(cells)) {
+    const texts = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
+    for (let text; (text = texts.nextNode()); ) {
+      if (text.parentElement.closest('.katex, a, code')) continue;
+      for (const number of text.data.matchAll(/\d+(?:[.,]\d+)*/g)) {
+        const range = document.createRange();
+        range.setStart(text, number.index);
+        range.setEnd(text, number.index + number[0].length);
+        if (range.getClientRects().length > 1) broken.push(number[0]);
+      }
+    }
+  }
+  return broken.slice(0, 3);
+}"""
 RAW_FORMULAS = r"""() => {
   const text = document.querySelector('article, main').cloneNode(true);
   text.querySelectorAll('pre, code, .katex, svg, script').forEach(e => e.remove());
@@ -114,7 +130,7 @@ def visit(path, site, open_page, browser_checks, measured=None) -> None:
         if path:
             rules = {} if view == "phone" else CONTRAST
             look_at(page, VIEWPORTS[view]["width"], watch, rules)
-        browser_checks.add(8 if path else 4)
+        browser_checks.add(9 if path else 4)
     page.wait_for_load_state("networkidle")
     if measured:
         measured("measured", f"first load of {path}: {watch.weigh(page.url)}")
@@ -129,6 +145,8 @@ def look_at(page, width: int, watch: Watch, rules: dict | None = None) -> None:
         watch.problems.append(f"scrolls sideways: {page.evaluate(WIDE)}")
     for table in page.evaluate(SIDEWAYS_TABLES):
         watch.problems.append(f"table scrolls sideways: {table!r}")
+    for number in page.evaluate(BROKEN_NUMBERS):
+        watch.problems.append(f"number broken in a table: {number}")
     for formula in page.evaluate(RAW_FORMULAS):
         watch.problems.append(f"formula not rendered: {formula!r}")
 

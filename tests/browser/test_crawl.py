@@ -20,6 +20,8 @@ PLANTED = {
     "HTTP 404": "fetch('no-such-file.json')",
     "scrolls": ADD + "'<div style=width:3000px>.</div>'",
     "axe": ADD + "'<a href=\"/\"></a>'",
+    "number broken": ADD + "'<table><tr><td style=\"max-width:2em;"
+    "overflow-wrap:anywhere\">1234567890</td></tr></table>'",
     "formula": ADD + r"'<p>\\(x\\)</p>'",
 }
 
