@@ -106,3 +106,9 @@ def test_contents_hold_every_page_of_the_navigation(language):
     shown = lists.contents(language)
     for path in ("kernels/memory-bound.md", "interview/quiz-systems.md"):
         assert f"]({path})" in shown
+
+
+def test_doors_are_honest():
+    """An evening is no night, and an hour is an hour and a half at most."""
+    read = {door: int(lists.make(f"minutes_{door}", "en")) for door in lists.DOORS}
+    assert read["evening"] <= 120 and read["hour"] <= 90 and read["night"] <= 45
