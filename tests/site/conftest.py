@@ -30,6 +30,7 @@ UNUSED = [  # by one topic alone
 ]
 # A link to a page of another topic.
 ELSEWHERE = re.compile(r"\((?:\.\./)[\w-]+/[\w-]+\.md(?:#[\w-]+)?\)")
+DRAWING = re.compile(r"\[\[ *diagrams\.\w+ *\]\]")
 FACT = re.compile(r"\[\[ *facts\.(\w+)\.\w+ *\]\]")
 
 
@@ -106,7 +107,8 @@ class Project:
     def _keep_experiments(self, topic: str) -> None:
         """Leave the experiments whose figures the topic's pages show.
 
-        A number of another experiment, which a page may quote, becomes a dash.
+        A number of another experiment, which a page may quote, becomes a dash; the
+        drawings go.
         """
         pages = [
             page
@@ -116,7 +118,8 @@ class Project:
         texts = {page: page.read_text(encoding="utf-8") for page in pages}
         shown = set(re.findall(r"figures\.(\w+)", "".join(texts.values())))
         for page, text in texts.items():
-            page.write_text(FACT.sub(lambda f: f[0] if f[1] in shown else "–", text))
+            text = FACT.sub(lambda f: f[0] if f[1] in shown else "–", text)
+            page.write_text(DRAWING.sub("", text), encoding="utf-8")
         for script in (self.root / "scripts/experiments").glob("*.py"):
             if script.stem not in shown:
                 script.unlink()
