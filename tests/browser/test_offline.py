@@ -102,7 +102,7 @@ def page(built, open_page):
 @pytest.mark.parametrize(("here", "there"), [("zh", "en"), ("en", "zh")])
 def test_reading(here, there, page, browser_checks):
     page.goto(f"{page.address}{here}/index.html")
-    page.locator(".md-nav--primary a[href*='rms-norm.html']").first.click()
+    page.locator(".md-tabs a[href*='rms-norm.html']").click()
     page.wait_for_url("**/rmsnorm/rms-norm.html")
     page.wait_for_load_state()
     page.locator("button[aria-label]:has(+ .md-select__inner)").hover()
