@@ -541,7 +541,7 @@ WORDS = {
         "entropy": "注意力的均匀程度（entropy），学习率 {rate_high}",
         "rate": "学习率（对数刻度）",
         "loss": "nat/字节",
-        "logit": "最大 logit（对数刻度）",
+        "logit": "logit（对数）",
         "share": "占均匀注意力的 %",
         "step": "训练步数",
         "frequency": "只按字节频率预测",
@@ -648,7 +648,8 @@ def plot(record, words):
             line = dict(color=look.MUTED, linewidth=1.2, linestyle=look.LINES[1])
             top.axhline(height, **line)
             label = dict(color=look.MUTED, va="top", ha="left")
-            top.text(RATES[0], height, words["frequency"], **label)
+            below = dict(xytext=(0, -3), textcoords="offset points")
+            top.annotate(words["frequency"], (RATES[0], height), **below, **label)
     top.set_ymargin(0.08)
     top.set_xscale("log")
     top.xaxis.set_major_locator(FixedLocator(RATES))

@@ -769,9 +769,9 @@ def plot(record, words):
 
     floor = _frequency_loss(record)
     tuning.axhline(floor, color=look.MUTED, linewidth=1.2, linestyle=look.LINES[2])
-    tuning.text(
-        rates[0], floor, words["frequency"], color=look.MUTED, va="top", ha="left"
-    )
+    label = dict(color=look.MUTED, va="top", ha="left")
+    below = dict(xytext=(0, -3), textcoords="offset points")
+    tuning.annotate(words["frequency"], (rates[0], floor), **below, **label)
     for axis in (worth, stream):
         axis.set_yscale("log")
         look.plain_log(axis.yaxis)

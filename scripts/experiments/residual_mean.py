@@ -336,7 +336,7 @@ WORDS = {
         "rms_norm": "RMSNorm，训练后",
         "chance": "随机方向：1/d",
         "hidden_chance": "随机方向：1/(4d)",
-        "share": "占比（%，对数刻度）",
+        "share": "占比（%，对数）",
         "norms": "第几个归一化层",
         "layers": "第几层",
         "band": (
@@ -358,13 +358,13 @@ WORDS = {
     "en": {
         "title": "Share of the energy on the all-ones direction",
         "stream": "Residual stream, at the input of each norm",
-        "hidden": "Hidden vector after the activation, trained with LayerNorm",
+        "hidden": "Hidden vector after the activation (LayerNorm)",
         "before": "LayerNorm, before training",
         "after": "LayerNorm, after",
         "rms_norm": "RMSNorm, after",
         "chance": "a random direction: 1/d",
         "hidden_chance": "a random direction: 1/(4d)",
-        "share": "share (%, logarithmic)",
+        "share": "share (%, log.)",
         "norms": "norm",
         "layers": "layer",
         "band": (

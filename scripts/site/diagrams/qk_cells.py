@@ -1,4 +1,4 @@
-"""Which features of one token share a statistic and a gain: per head, per projection."""
+"""Which features of a token share statistic and gain: per head, per projection."""
 
 from scripts.site.diagram import GRID, MUTED, PANEL, SERIES, SMALL, Canvas
 

@@ -1,4 +1,4 @@
-"""Why a pair of features counts with its largest gains: RoPE turns one onto the other."""
+"""A pair of features counts with its largest gains: RoPE turns one onto the other."""
 
 from math import cos, pi, sin
 
@@ -8,9 +8,9 @@ WORDS = {
     "zh": {
         "caption": "同一对里的两个特征。查询的增益是 3 和 1，键的增益是 1 和 3。"
         "转过直角，两个 3 就遇上了。",
-        "alt": "三幅小图，都是两根轴组成的平面。左：增益 3 和 1 把查询的单位圆拉成横放的"
-        "椭圆。中：RoPE 转过直角，椭圆竖起来。右：增益 1 和 3 把键的单位圆拉成竖放的椭"
-        "圆，与中图重合。",
+        "alt": "三幅小图，都是两根轴组成的平面。左：增益 3 和 1 把查询的单位圆拉成横放"
+        "的椭圆。中：RoPE 转过直角，椭圆竖起来。右：增益 1 和 3 把键的单位圆拉成竖放的"
+        "椭圆，与中图重合。",
         "query": "查询，乘增益",
         "turned": "RoPE 转过直角",
         "key": "键，乘增益",
