@@ -58,7 +58,7 @@ WORDS = {
         "answer": "答案",
         "key": "答案与解释",
         "right": "正确的是 {letter}。",
-        "claim": "流行说法：",
+        "claim": "说法：",
         "record": "数据记录：",
         "check": "核对代码",
         "items": "{count} 题",

@@ -1,9 +1,12 @@
 """The ledger: docs/data/claims/<topic>.yml in, a page a topic out.
 
-A row is one popular claim, its verdict, the corrected statement, and what decides
-it: a check that runs (tests/claims/test_<topic>.py::test_<id>, shown on the page),
-a citation, or both.
+A row is one claim, its verdict, the corrected statement, where the claim was met, and
+what decides it. A check (tests/claims/test_<topic>.py::test_<id>, shown on the page)
+decides by running code, by arithmetic on numbers that it names, or by a record; or it
+is an example, and the citations decide.
 """
+
+from urllib.parse import urlsplit
 
 from scripts.site import citations, lists, source
 from scripts.site import rows as data_rows
@@ -12,9 +15,9 @@ from scripts.site.source import ROOT, SourceError
 FOLDER = ROOT / "docs" / "data" / "claims"
 CHECKS = ROOT / "tests" / "claims"
 VERDICTS = ("holds", "holds-when", "wrong", "open")
-MET = ("tutorials", "interviews", "papers", "code", "threads")
-FIELDS = {"id", "claim", "met", "verdict", "correct", "page"}
-OPTIONAL = {"check", "cite", "top", "dare"}
+KINDS = ("code", "arithmetic", "record", "example")  # of checks
+FIELDS = {"id", "claim", "verdict", "correct", "page"}
+OPTIONAL = {"met", "check", "cite", "top", "dare"}
 MARKS = {"holds": "✓", "holds-when": "△", "wrong": "✗", "open": "○"}
 WORDS = {
     "en": {
@@ -22,19 +25,23 @@ WORDS = {
         "holds-when": "holds when",
         "wrong": "wrong",
         "open": "open",
-        "tutorials": "tutorials",
-        "interviews": "interview answers",
-        "papers": "papers and their summaries",
-        "code": "code",
-        "threads": "discussions",
-        "met": "Met in ",
+        "met": "Stands at ",
+        "heard": "A sentence that we heard; we have no source to show.",
         "comma": ", ",
         "stop": ". ",
         "colon": ": ",
-        "source": "Decided by ",
+        "code": "Decided by the code below",
+        "arithmetic": "Decided by arithmetic on the numbers named below",
+        "record": "Decided by a stored record",
+        "example": "Decided by its sources; the code below is an example",
+        "source": "Decided by its sources",
+        "undecided": "Not decided; what there is",
+        "with": "the code below",
+        "sources": ". Sources: ",
         "more": "More: ",
         "check": "The check",
-        "settled": "Popular claims that this page settles",
+        "example_code": "An example in code",
+        "settled": "Claims that this page takes up",
         "verdict": "The verdict",
         "space": " ",
     },
@@ -43,19 +50,23 @@ WORDS = {
         "holds-when": "有条件成立",
         "wrong": "错误",
         "open": "未定",
-        "tutorials": "教程",
-        "interviews": "面试答案",
-        "papers": "论文及其转述",
-        "code": "代码",
-        "threads": "讨论区",
-        "met": "常见于",
+        "met": "见于 ",
+        "heard": "听来的说法，手头没有出处。",
         "comma": "、",
         "stop": "。",
         "colon": "：",
-        "source": "依据：",
+        "code": "依据：下面的代码",
+        "arithmetic": "依据：用下面写明的数字计算",
+        "record": "依据：一份测量记录",
+        "example": "依据是来源，下面的代码只是例子",
+        "source": "依据是来源",
+        "undecided": "尚无定论，现有材料",
+        "with": "下面的代码",
+        "sources": "。来源：",
         "more": "详见 ",
         "check": "核对代码",
-        "settled": "本页解答的流行说法",
+        "example_code": "一个代码例子",
+        "settled": "本页谈到的说法",
         "verdict": "看结论",
         "space": "",
     },
@@ -78,14 +89,26 @@ def problem_of(row) -> str | None:
         return problem
     if row["verdict"] not in VERDICTS:
         return f"verdict is none of {', '.join(VERDICTS)}"
-    if not row["met"] or set(row["met"]) - set(MET):
-        return f"met is not some of {', '.join(MET)}"
+    met = row.get("met", ["https://example.org/"])
+    if not isinstance(met, list) or not met or len(set(met)) < len(met):
+        return "met is not a list of different addresses"
+    if bad := [place for place in met if not str(place).startswith("https://")]:
+        return f"met: {bad[0]} is no address"
+    if row.get("check", "code") not in KINDS:
+        return f"check is none of {', '.join(KINDS)}"
     for field in ("claim", "correct"):
         if problem := data_rows.problem_of_text(field, row[field]):
             return problem
     if not row.get("check") and not row.get("cite"):
         return "neither a check nor a citation decides it"
+    if row.get("check") == "example" and not row.get("cite"):
+        return "an example decides nothing: a citation has to"
     return None
+
+
+def decided(row: dict) -> str:
+    """What decides a row: a kind of check, its sources, or nothing yet."""
+    return "undecided" if row["verdict"] == "open" else row.get("check") or "source"
 
 
 def check_source(topic: str, row: dict) -> str:
@@ -133,13 +156,14 @@ def dare(language: str) -> str:
 
 def entry(topic: str, row: dict, language: str) -> str:
     words = WORDS[language]
-    met = words["comma"].join(words[place] for place in row["met"])
+    places = [f"[{urlsplit(url).hostname}]({url})" for url in row.get("met", ())]
+    met = words["met"] + words["comma"].join(places) if places else words["heard"]
     lines = [
         f'<div class="claim" data-verdict="{row["verdict"]}" markdown>',
         "",
         f"## {judged(row, language)} {{ #{row['id']} }}",
         "",
-        f'<span class="met">{words["met"]}{met}</span>',
+        f'<span class="met">{met}</span>',
         "",
         row["correct"][language],
         "",
@@ -148,25 +172,28 @@ def entry(topic: str, row: dict, language: str) -> str:
     ]
     if row.get("check"):
         code = check_source(topic, row)
-        lines += [f'??? note "{words["check"]}"', "", "    ```python"]
+        name = words["example_code" if row["check"] == "example" else "check"]
+        lines += [f'??? note "{name}"', "", "    ```python"]
         lines += [f"    {line}".rstrip() for line in code.splitlines()]
         lines += ["    ```", ""]
     return "\n".join([*lines, "</div>"])
 
 
 def _sources(row: dict, words: dict) -> str:
-    parts = []
-    if keys := row.get("cite"):
-        known = citations.references()
-        for key in keys:
-            if key not in known:
-                raise SourceError(f"claims: {row['id']}: unknown citation {key!r}")
-        chosen = [known[key] for key in keys]
-        cited = [f"[{r.authors}, {r.year}]({r.url})" for r in chosen]
-        parts.append(words["source"] + words["comma"].join(cited) + words["stop"])
+    known, how = citations.references(), decided(row)
+    cited = []
+    for key in row.get("cite", ()):
+        if key not in known:
+            raise SourceError(f"claims: {row['id']}: unknown citation {key!r}")
+        cited.append(f"[{known[key].authors}, {known[key].year}]({known[key].url})")
+    if how == "undecided" and row.get("check"):
+        cited.insert(0, words["with"])
+    by_check = how in ("code", "arithmetic", "record")
+    lead = words["sources" if by_check else "colon"]
+    tail = lead + words["comma"].join(cited) if cited else ""
     title = _title(row["page"], words)
-    parts.append(f"{words['more']}[{title}](../{row['page']}){words['stop']}")
-    return "".join(parts).strip()
+    more = f"{words['more']}[{title}](../{row['page']})"
+    return f"{words[how]}{tail}{words['stop']}{more}{words['stop']}".strip()
 
 
 def _title(page: str, words: dict) -> str:
@@ -227,6 +254,18 @@ def append_links(markdown: str, path: str, language: str) -> str:
     return lists.append_folded(markdown, words["settled"], links)
 
 
+COUNTS = {
+    "count": lambda row: True,
+    "wrong": lambda row: row["verdict"] == "wrong",
+    "with_place": lambda row: bool(row.get("met")),
+    "by_code": lambda row: decided(row) == "code",
+    "by_arithmetic": lambda row: decided(row) == "arithmetic",
+    "by_record": lambda row: decided(row) == "record",
+    "by_source": lambda row: decided(row) in ("source", "example"),
+    "undecided": lambda row: decided(row) == "undecided",
+}
+
+
 def make(name: str, language: str) -> str:
     """``claims.<topic>``, ``claims.overview``, ``claims.top``, the dare, counts."""
     if name == "overview":
@@ -235,14 +274,10 @@ def make(name: str, language: str) -> str:
         return top_list(language)
     if name == "top_at_home":
         return top_list(language, "claims/")
-    if name == "count":
-        return str(len(everything()))
-    if name == "wrong":
-        return str(sum(row["verdict"] == "wrong" for _, row in everything()))
     if name == "dare":
         return dare(language)
-    if name == "checked":
-        return str(sum(bool(row.get("check")) for _, row in everything()))
+    if name in COUNTS:
+        return str(sum(COUNTS[name](row) for _, row in everything()))
     topic = name.replace("_", "-")
     if topic not in topics():
         known = ", ".join(topics()) or "none"
@@ -251,5 +286,5 @@ def make(name: str, language: str) -> str:
 
 
 def names() -> list[str]:
-    own = ["overview", "top", "top_at_home", "count", "wrong", "dare", "checked"]
+    own = ["overview", "top", "top_at_home", "dare", *COUNTS]
     return own + [topic.replace("-", "_") for topic in topics()]

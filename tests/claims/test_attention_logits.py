@@ -1,5 +1,10 @@
+from inspect import signature
+from pathlib import Path
+
 import torch
+import transformers
 from torch.nn import functional as F
+from torch.nn.attention.flex_attention import flex_attention
 from transformers import CONFIG_MAPPING, Gemma2ForCausalLM
 from transformers.models.gemma2.modeling_gemma2 import Gemma2Attention
 from transformers.models.gemma3.modeling_gemma3 import Gemma3Attention
@@ -203,11 +208,19 @@ def test_soft_capping_truncates_logits():
 
 
 def test_mistral_soft_caps_its_attention():
+    def caps(name):
+        config = CONFIG_MAPPING[name]().get_text_config().to_dict()
+        return {key: cap for key, cap in config.items() if "softcap" in key}
+
+    def code(name):
+        return Path(transformers.models.__path__[0], name, f"modeling_{name}.py")
+
+    assert caps("gemma2")["attn_logit_softcapping"] == 50.0  # so it would be found
+    assert "attn_logit_softcapping" in code("gemma2").read_text()
     for name in ("mistral", "mixtral", "ministral", "ministral3", "mistral4"):
-        assert "softcap" not in str(CONFIG_MAPPING[name]())
-    large = CONFIG_MAPPING["mistral_large4"]().get_text_config().to_dict()
-    caps = {name: cap for name, cap in large.items() if "softcap" in name}
-    assert caps == {"final_logit_softcapping": 30.0}
+        assert caps(name) == {} and "softcap" not in code(name).read_text()
+    assert caps("mistral_large4") == {"final_logit_softcapping": 30.0}
+    assert "attn_logit_softcapping" not in code("mistral_large4").read_text()
 
 
 def test_a_cap_of_50_prevents_one_hot_attention():
@@ -270,10 +283,13 @@ def test_a_soft_cap_never_changes_the_ranking():
 def test_sdpa_applies_a_soft_cap():
     torch.manual_seed(0)
     q, k, v = torch.randn(3, 1, 2, 8, 16)
-    F.scaled_dot_product_attention(q, k, v, is_causal=True)
-    try:
-        F.scaled_dot_product_attention(q, k, v, softcap=50.0)
-    except TypeError as error:
-        assert "softcap" in str(error)
-    else:
-        raise AssertionError("there is such an argument")
+    scores = q @ k.mT / 16**0.5
+    capped = (2 * torch.tanh(scores / 2)).softmax(-1) @ v  # a cap of 2
+    plain = F.scaled_dot_product_attention(q, k, v)
+    assert not torch.allclose(plain, capped, atol=1e-3)
+    schema = torch.ops.aten.scaled_dot_product_attention.default._schema
+    arguments = {argument.name for argument in schema.arguments}
+    inputs = {"query", "key", "value", "attn_mask"}
+    assert arguments == inputs | {"dropout_p", "is_causal", "scale", "enable_gqa"}
+
+    assert "score_mod" in signature(flex_attention).parameters  # this one can

@@ -10,21 +10,6 @@ from transformers.models.llama.modeling_llama import LlamaRMSNorm
 from transformers.models.olmo.modeling_olmo import OlmoLayerNorm
 
 
-def test_five_marks_standard_deviation():
-    marks = torch.tensor([87, 92, 65, 99, 41], dtype=torch.float64)
-    for correction, std, z in ((0, 21.2, 0.48), (1, 23.7, 0.43)):
-        found = marks.std(correction=correction)
-        assert round(found.item(), 1) == std
-        assert round(((87 - marks.mean()) / found).item(), 2) == z
-        assert abs(found - 16.7) > 4
-
-
-def test_above_the_mean_is_the_top_quarter():
-    marks = torch.tensor([87.0, 92.0, 65.0, 99.0, 41.0])
-    assert marks.mean() < 87 == marks.median()
-    assert marks.quantile(0.75) > 87  # where the top quarter starts
-
-
 def test_normalizing_is_a_z_score():
     torch.manual_seed(0)
     z = torch.randn(512, dtype=torch.float64)

@@ -12,8 +12,6 @@ from transformers.models.deepseek_v32.modeling_deepseek_v32 import (
 )
 from transformers.models.gpt2.modeling_gpt2 import GPT2Block, GPT2Config
 from transformers.models.llama.modeling_llama import LlamaConfig, LlamaDecoderLayer
-from transformers.models.patchtst.configuration_patchtst import PatchTSTConfig
-from transformers.models.patchtst.modeling_patchtst import PatchTSTEncoderLayer
 from transformers.models.qwen3.modeling_qwen3 import Qwen3Config, Qwen3DecoderLayer
 
 
@@ -104,17 +102,6 @@ def test_padding_is_why_text_dropped_batchnorm():
     assert (real.mean() - 1).abs() < 0.05 and (real.std() - 2).abs() < 0.05
 
 
-def test_masked_batchnorm_is_complicated():
-    x, mask = 1 + 2 * randn(4, 10, 3), torch.ones(4, 10).bool()
-    mask[:, 6:] = False
-    x[~mask] = 0
-    norm, y = nn.BatchNorm1d(3, dtype=x.dtype), torch.zeros_like(x)
-    y[mask] = norm(x[mask])  # the whole change
-    without_padding = nn.BatchNorm1d(3, dtype=x.dtype)(x[:, :6].flatten(0, 1))
-    torch.testing.assert_close(y[:, :6].flatten(0, 1), without_padding)
-    assert y[~mask].abs().max() == 0
-
-
 def test_a_micro_batch_of_one_sequence_is_hopelessly_noisy():
     def noise(own, shared):  # spread of the mean of one sequence of 4096
         means = (own * randn(200, 4096) + shared * randn(200, 1, seed=1)).mean(1)
@@ -133,23 +120,6 @@ def test_the_causal_mask_keeps_a_decoder_causal():
     layer_norm, rms_norm = nn.LayerNorm(8).double(), nn.RMSNorm(8).double()
     for norm in (batch_norm.eval(), layer_norm, rms_norm):
         assert torch.equal(norm(changed)[0], norm(x)[0])
-
-
-def test_the_causal_mask_gives_positions_different_batch_sizes():
-    x = randn(3, 5, 8)
-    attention = nn.MultiheadAttention(8, 2, batch_first=True, dtype=x.dtype)
-    mask = nn.Transformer.generate_square_subsequent_mask(5, dtype=x.dtype)
-    y, weights = attention(x, x, x, attn_mask=mask)
-    assert (weights[0] > 0).sum(-1).tolist() == [1, 2, 3, 4, 5]  # in attention
-
-    norm = nn.BatchNorm1d(8, momentum=1.0, dtype=x.dtype)
-    norm(y.flatten(0, 1))
-    before = norm.running_mean.clone()
-    for position in range(5):  # each weighs 3 / 15 in the norm's mean
-        moved = y.detach().clone()
-        moved[:, position] += 15
-        norm(moved.flatten(0, 1))
-        torch.testing.assert_close(norm.running_mean, before + 3)
 
 
 def test_batchnorm_compares_the_same_position_of_unrelated_sentences():
@@ -258,14 +228,6 @@ def test_only_the_axis_differs():
     assert (batch(x.T).T - layer(x)).abs().max() > 1
 
 
-def test_batchnorm_for_absolute_values_layernorm_for_directions():
-    x = 1 + randn(32, 8)
-    batch = nn.BatchNorm1d(8, eps=1e-15, affine=False, dtype=x.dtype)
-    torch.testing.assert_close(batch(1000 * x), batch(x))  # no absolute value left
-    y = nn.LayerNorm(8, eps=0, elementwise_affine=False)(x)
-    assert torch.cosine_similarity(x, y).min() < 0.7  # no direction kept
-
-
 def test_a_bias_before_batchnorm_is_useless():
     x, stream = randn(16, 4), randn(16, 3, seed=1)
 
@@ -296,6 +258,9 @@ def test_batchnorm_is_free_at_inference():
         folded.bias.copy_(scale * (linear.bias - norm.running_mean) + norm.bias)
     x = randn(16, 4, seed=1)
     torch.testing.assert_close(folded(x), norm(linear(x)))
+    layer = nn.LayerNorm(3).double()  # its scale is another for each input
+    scales = layer(linear(x)).std(-1) / linear(x).std(-1)
+    assert scales.max() > 2 * scales.min()
 
 
 def test_mean_and_variance_are_constants_in_the_backward_pass():
@@ -317,14 +282,6 @@ def test_groupnorm_and_instancenorm_ignore_the_batch():
     torch.testing.assert_close(nn.GroupNorm(8, 8).double()(x), nn.InstanceNorm2d(8)(x))
     batch_norm = nn.BatchNorm2d(8, dtype=x.dtype)
     assert (batch_norm(x)[:1] - batch_norm(x[:1])).abs().max() > 0.1
-
-
-def test_no_transformer_uses_batchnorm():
-    config = PatchTSTConfig(d_model=16, num_attention_heads=2, ffn_dim=32)
-    layer = PatchTSTEncoderLayer(config)
-    norms = {type(m).__name__ for m in layer.modules() if "Norm" in type(m).__name__}
-    assert config.norm_type == "batchnorm"
-    assert norms == {"PatchTSTBatchNorm", "BatchNorm1d"}
 
 
 def test_gpt_and_bert_use_layernorm_llama_and_qwen_rmsnorm():

@@ -2,10 +2,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 from transformers import CONFIG_MAPPING
-from transformers.models.gemma3.modeling_gemma3 import Gemma3DecoderLayer
-from transformers.models.glm4.modeling_glm4 import Glm4DecoderLayer
 from transformers.models.gpt2.modeling_gpt2 import GPT2Block
-from transformers.models.llama.modeling_llama import LlamaDecoderLayer
 from transformers.models.minimax.modeling_minimax import MiniMaxDecoderLayer
 from transformers.models.qwen3_next.modeling_qwen3_next import Qwen3NextRMSNorm
 
@@ -154,24 +151,6 @@ def test_minimax_text_01_is_pre_norm():
     y = layer(x, position_embeddings=(angle.cos(), angle.sin()))
     assert torch.allclose(y, rms_norm(x), atol=1e-4)  # Pre-Norm: y = x
     assert not torch.allclose(y, x, atol=1)
-
-
-def test_sandwich_norm_is_a_niche():
-    torch.manual_seed(0)
-    x, angle = torch.randn(1, 5, 32), torch.zeros(1, 5, 16)
-    changes = {}
-    for name, kind in (
-        ("gemma3_text", Gemma3DecoderLayer),
-        ("glm4", Glm4DecoderLayer),
-        ("llama", LlamaDecoderLayer),
-    ):
-        layer = kind(small(name, pad_token_id=0), 0).eval()
-        where = {"position_embeddings": (angle.cos(), angle.sin())}
-        before = layer(x, **where)
-        layer.mlp.down_proj.weight.data *= 10
-        changes[name] = (layer(x, **where) - before).abs().max()
-    assert changes["gemma3_text"] < 1e-2 and changes["glm4"] < 1e-2
-    assert changes["llama"] > 1  # no norm at the exit
 
 
 def test_sandwich_norm_keeps_the_stream_at_one_size():

@@ -8,19 +8,6 @@ from snippets.rms_norm.reference import RMSNorm
 from snippets.transformer_block.decoder import Decoder, Sizes
 
 
-def test_eight_layers_fade_to_nothing():
-    told = [0.893, 0.642, 0.416, 0.239, 0.102, 0.043, 0.020, 0.0163]
-    for seed in range(3):
-        torch.manual_seed(seed)
-        h, found = torch.randn(32, 512), []
-        for _ in range(8):
-            h = torch.relu(nn.Linear(512, 512)(h))
-            found.append(h.std().item())
-        right = [0.34, 0.14, 0.059, 0.028, 0.018, 0.016, 0.016, 0.016]
-        assert all(abs(f / r - 1) < 0.12 for f, r in zip(found, right, strict=True))
-        assert all(t > 1.1 * f for t, f in zip(told[:7], found[:7], strict=True))
-
-
 def test_a_linear_layer_scales_by_root_in_over_out():
     torch.manual_seed(0)
     for d_in, d_out in ((512, 512), (512, 2048), (2048, 512)):
@@ -62,21 +49,6 @@ def test_the_size_decays_geometrically():
     assert rms(free) < 1e-4 < rms(h)
 
 
-def test_a_hundred_layers_leave_a_ten_billionth():
-    torch.manual_seed(0)
-    h = free = he = torch.randn(16, 256, dtype=torch.float64)
-    stds = []
-    for _ in range(100):
-        layer = nn.Linear(256, 256).double()
-        h = torch.relu(layer(h))
-        free = torch.relu(F.linear(free, layer.weight))  # no bias
-        he = torch.relu(F.linear(he, math.sqrt(6) * layer.weight))  # variance 2/d
-        stds.append(h.std())
-    assert abs(stds[99] / stds[7] - 1) < 0.2 and stds[99] > 0.01
-    assert 1e-40 < free.std() < 1e-38
-    assert 0.1 < he.square().mean() < 10
-
-
 def test_a_steady_deviation_shows_a_living_signal():
     torch.manual_seed(0)
     h = torch.randn(64, 256, dtype=torch.float64)  # 64 inputs
@@ -105,30 +77,6 @@ def test_small_activations_mean_vanishing_gradients():
     torch.testing.assert_close(same, grad)
     (at_10, grad_10), (at_30, grad_30) = (run(1, depth, True) for depth in (10, 30))
     assert abs(at_30 / at_10 - 1) < 0.2 and grad_30 < 1e-5 * grad_10
-
-
-def test_the_first_gradient_is_a_hundred_thousandth():
-    torch.manual_seed(0)
-    for he, low, high in ((False, 1 / 200, 1 / 20), (True, 1 / 5, 5)):
-        layers = [nn.Linear(512, 512) for _ in range(8)]
-        h = torch.randn(32, 512)
-        for layer in layers:
-            if he:
-                nn.init.kaiming_normal_(layer.weight, nonlinearity="relu")
-            h = torch.relu(layer(h))
-        h.sum().backward()
-        ratio = layers[0].weight.grad.norm() / layers[-1].weight.grad.norm()
-        assert low < ratio < high
-        assert ratio > 100 * (1.2e-5 / 0.43)  # the printed pair
-
-
-def test_norm_then_relu_prints_one():
-    torch.manual_seed(0)
-    h = torch.randn(32, 512)
-    for _ in range(8):
-        h = torch.relu(F.rms_norm(nn.Linear(512, 512)(h), (512,), eps=1e-6))
-        assert 0.52 < h.std() < 0.63  # about √(1/2 - 1/2π) = 0.58
-        assert abs(h.square().mean() - 0.5) < 0.07
 
 
 def test_relu_then_norm_prints_one():
@@ -224,8 +172,8 @@ def test_two_layers_without_norms_run_to_nan():
 
     torch.manual_seed(0)
     model = nn.Sequential(nn.Embedding(100, 64), Block(), Block(), nn.Linear(64, 100))
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)  # ten times as large
-    for _ in range(60):  # so 60 steps go further than 500
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-4)
+    for _ in range(500):
         tokens = torch.randint(0, 100, (8, 16))
         loss = F.cross_entropy(model(tokens).mT, tokens.roll(-1, dims=1))
         optimizer.zero_grad()

@@ -41,6 +41,43 @@ def test_rows_and_checks_belong_together(topic, obeyed):
     obeyed(f"{path.name} has no {name}" for name in sorted(wanted - tests))
 
 
+MEASURED = {"scripts.measure"}
+COUNTED = {"math", "statistics", "itertools", "functools", "snippets.speed.byte_count"}
+
+
+def mislabelled(kind: str, text: str) -> str | None:
+    """What the label of a check promises and its code does not keep."""
+    modules = {
+        node.module if isinstance(node, ast.ImportFrom) else alias.name
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for alias in node.names
+    }
+    if (kind == "record") != bool(modules & MEASURED):
+        return "a check by record reads one, and no other check does"
+    if kind == "code" and modules <= COUNTED:
+        return "only numbers typed in: label it arithmetic"
+    return None
+
+
+def asserts(node) -> bool:
+    """assert, torch's assert_close, or a refusal that has to come."""
+    names = ("assert_close", "raises")
+    return isinstance(node, ast.Assert) or getattr(node, "attr", "") in names
+
+
+def one_sided(verdict: str, text: str) -> bool:
+    """Whether a check of 'holds when' shows one side only: where it holds, or not."""
+    tree, sides = ast.parse(text), 0
+    for node in ast.walk(tree):
+        if asserts(node):
+            test = getattr(node, "test", None)
+            sides += len(getattr(test, "values", [0]))  # of a and b: two
+        if isinstance(node, ast.For):  # a case each
+            sides += any(asserts(inner) for inner in ast.walk(node))
+    return verdict == "holds-when" and sides < 2
+
+
 CHECKED = [(topic, row) for topic, row in ROWS if row.get("check")]
 
 
@@ -52,6 +89,38 @@ def test_what_a_reader_copies_is_complete(topic, row):
     text = claims.check_source(topic, row)
     given = {name for node in ast.parse(text).body for name in source.bound(node)}
     assert source.global_names(text) <= given | set(dir(builtins))
+
+
+@pytest.mark.parametrize(
+    ("topic", "row"), CHECKED, ids=[row["id"] for _, row in CHECKED]
+)
+def test_a_check_is_what_its_label_says(topic, row):
+    text = claims.check_source(topic, row)
+    assert mislabelled(row["check"], text) is None
+    decides = row["check"] == "code" and row["verdict"] != "open"
+    assert not (decides and one_sided(row["verdict"], text))
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "says"),
+    [
+        ("code", "assert 67e12 / 4.8e12 > 13", "arithmetic"),
+        ("code", "import math\nassert math.sqrt(4) == 2", "arithmetic"),
+        ("code", "from scripts.measure import records\nassert records", "record"),
+        ("record", "import torch\nassert torch.ones(1) == 1", "record"),
+    ],
+)
+def test_a_wrong_label_is_found(kind, text, says):
+    assert says in mislabelled(kind, text)
+    assert mislabelled("code", "import torch\nassert torch.ones(1) == 1") is None
+
+
+def test_a_one_sided_check_is_found():
+    one, two = "assert holds(x)", "assert holds(x)\nassert not holds(y)"
+    cases = "for x, right in cases:\n    assert holds(x) == right"
+    assert one_sided("holds-when", one)
+    assert not one_sided("holds-when", two) and not one_sided("holds-when", cases)
+    assert not one_sided("wrong", one)  # a counterexample is enough
 
 
 def test_a_copied_check_runs():
@@ -94,11 +163,11 @@ def test_row_reads_well(topic, row, obeyed):
 GOOD = {
     "id": "a-claim",
     "claim": {"en": "A.", "zh": "甲。"},
-    "met": ["tutorials"],
+    "met": ["https://example.org/a"],
     "verdict": "wrong",
     "correct": {"en": "B.", "zh": "乙。"},
     "page": "index.md",
-    "check": True,
+    "check": "code",
 }
 
 
@@ -111,15 +180,20 @@ def test_good():
     [
         ({"id": "A claim"}, "id is not"),
         ({"verdict": "false"}, "verdict is none of"),
-        ({"met": ["bars"]}, "met is not"),
+        ({"met": ["tutorials"]}, "met: tutorials is no address"),
+        ({"met": []}, "met is not a list"),
+        ({"met": ["https://example.org/"] * 2}, "met is not a list"),
+        ({"check": True}, "check is none of"),
+        ({"check": "example"}, "an example decides nothing"),
         ({"claim": {"en": "A."}}, "claim is not one text"),
         ({"correct": "B."}, "correct is not one text"),
-        ({"check": False}, "neither a check nor a citation"),
         ({"source": "me"}, "unknown field source"),
     ],
 )
 def test_bad(change, says):
     assert claims.problem_of(GOOD | change).startswith(says)
+    bare = {name: value for name, value in GOOD.items() if name != "check"}
+    assert "neither a check nor a citation" in claims.problem_of(bare)
     assert claims.problem_of("a string") == "is no mapping"
     assert claims.problem_of({"id": "a"}).startswith("no claim")
 

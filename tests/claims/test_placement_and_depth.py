@@ -164,16 +164,17 @@ def test_gpt_2_moved_the_norm_and_added_a_last_one():
 
 
 def test_pre_norm_needs_a_last_norm():
-    text, top = random_text(0), {}
-    for placement in (POST, BARE, PRE):
-        decoder = fresh(placement, 16, 0)
-        seen = []
-        decoder.head.register_forward_pre_hook(lambda _, x, to=seen: to.append(x[0]))
-        decoder(text)
-        top[placement] = rms(seen[0])
-    assert abs(top[POST] - 1) < 0.01
-    assert top[BARE] > 4
-    assert abs(top[PRE] - 1) < 0.01
+    def size(placement, layers):  # of what the head reads
+        decoder, seen = fresh(placement, layers, 0), []
+        decoder.head.register_forward_pre_hook(lambda _, x: seen.append(rms(x[0])))
+        decoder(random_text(0))
+        return seen[0]
+
+    bare = [size(BARE, layers) for layers in (4, 16, 64)]
+    assert bare[0] > 1.5 and bare[1] > 1.5 * bare[0] and bare[2] > 1.5 * bare[1]
+    for layers in (4, 16, 64):
+        assert abs(size(PRE, layers) - 1) < 0.01
+        assert abs(size(POST, layers) - 1) < 0.01
 
 
 def test_deep_post_norm_fails_only_because_gradients_vanish():
@@ -348,6 +349,7 @@ def test_a_deep_layers_share_falls_like_one_over_depth():
     rows = trace(fresh(PRE, 64, 0), random_text(0))
     amplitude = rows[3].update / rows[63].update
     assert 3 < amplitude < 6  # root of 64 / 4, which is 4; 1/l would give 16
+    assert 9 < amplitude**2 < 36  # of the energy: 64 / 4 = 16
 
 
 def test_layers_that_can_be_removed_one_by_one_can_all_be_removed():
@@ -411,7 +413,7 @@ def test_post_norm_uses_all_depths_evenly():
     assert unevenness(PRE) > 4
 
 
-def test_every_modern_llm_is_pre_norm():
+def test_modern_llms_are_pre_norm():
     olmo, gemma, llama = (
         Olmo2DecoderLayer(Olmo2Config(**TINY), 0),
         Gemma2DecoderLayer(Gemma2Config(**TINY), 0),
@@ -435,7 +437,7 @@ def test_every_modern_llm_is_pre_norm():
             assert torch.allclose(after, before, atol=0.01) == divided_out
 
 
-def test_every_llm_since_2023_uses_rms_norm():
+def test_llms_since_2023_use_rms_norm():
     def ignores_a_shift(norm):
         return torch.allclose(norm(X + 5), norm(X), atol=1e-3)
 
