@@ -25,7 +25,7 @@ WORDS = {
         "holds-when": "holds when",
         "wrong": "wrong",
         "open": "open",
-        "met": "Stands at ",
+        "met": "Met at ",
         "heard": "A sentence that we heard; we have no source to show.",
         "comma": ", ",
         "stop": ". ",
@@ -92,8 +92,9 @@ def problem_of(row) -> str | None:
     met = row.get("met", ["https://example.org/"])
     if not isinstance(met, list) or not met or len(set(met)) < len(met):
         return "met is not a list of different addresses"
-    if bad := [place for place in met if not str(place).startswith("https://")]:
-        return f"met: {bad[0]} is no address"
+    known = citations.references()
+    if bad := [x for x in met if x not in known and not str(x).startswith("https://")]:
+        return f"met: {bad[0]} is neither an address nor a citation"
     if row.get("check", "code") not in KINDS:
         return f"check is none of {', '.join(KINDS)}"
     for field in ("claim", "correct"):
@@ -156,7 +157,7 @@ def dare(language: str) -> str:
 
 def entry(topic: str, row: dict, language: str) -> str:
     words = WORDS[language]
-    places = [f"[{urlsplit(url).hostname}]({url})" for url in row.get("met", ())]
+    places = [_place(place) for place in row.get("met", ())]
     met = words["met"] + words["comma"].join(places) if places else words["heard"]
     lines = [
         f'<div class="claim" data-verdict="{row["verdict"]}" markdown>',
@@ -177,6 +178,13 @@ def entry(topic: str, row: dict, language: str) -> str:
         lines += [f"    {line}".rstrip() for line in code.splitlines()]
         lines += ["    ```", ""]
     return "\n".join([*lines, "</div>"])
+
+
+def _place(place: str) -> str:
+    """Where a claim was met, as a link: a citation's key, or an address."""
+    if found := citations.references().get(place):
+        return f"[{found.authors}, {found.year}]({found.url})"
+    return f"[{urlsplit(place).hostname.removeprefix('www.')}]({place})"
 
 
 def _sources(row: dict, words: dict) -> str:
