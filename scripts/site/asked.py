@@ -204,7 +204,7 @@ def of_level(level: str, language: str) -> str:
     return "\n\n".join(parts)
 
 
-def most_asked() -> list[tuple[str, dict]]:
+def chosen() -> list[tuple[str, dict]]:
     """The questions of the sheet: in turn one of each group, then in the site's order.
 
     A question marked ``top`` may stay out where its group has many.
@@ -214,16 +214,16 @@ def most_asked() -> list[tuple[str, dict]]:
         for group in GROUPS
     ]
     in_turn = [pair for turn in zip_longest(*tops) for pair in turn if pair]
-    chosen = in_turn[:SHEET]
-    return [pair for group in tops for pair in group if pair in chosen]
+    kept = in_turn[:SHEET]
+    return [pair for group in tops for pair in group if pair in kept]
 
 
 def sheet(language: str) -> str:
-    """The questions most asked with their short answers, made for paper."""
+    """The chosen questions with their short answers, made for paper."""
     lines = [
         f"1. **{_link(group, row, language)}**\n\n"
         + indent(markdown(row["short"][language]), "    ")
-        for group, row in most_asked()
+        for group, row in chosen()
     ]
     body = "\n\n".join(lines)
     return f'<div class="sheet" markdown data-search-exclude>\n\n{body}\n\n</div>'

@@ -199,7 +199,7 @@ def test_sheet_prints_in_columns(language, visit, browser_checks):
     page.evaluate("window.print = () => { window.printed = true }")
     page.locator("print-button button").click()
     assert page.evaluate("window.printed") is True
-    assert page.locator(".sheet > ol > li").count() == len(asked.most_asked())
+    assert page.locator(".sheet > ol > li").count() == len(asked.chosen())
     page.emulate_media(media="print")
     style = "getComputedStyle(document.querySelector('.sheet')).columnCount"
     assert page.evaluate(style) == "2"

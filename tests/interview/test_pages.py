@@ -71,7 +71,7 @@ def test_nothing_is_left_to_resolve(language):
 
 
 def test_the_bank_fills_the_sheet():
-    assert len(asked.most_asked()) == asked.SHEET
+    assert len(asked.chosen()) == asked.SHEET
     assert sum(bool(row.get("top")) for _, row in interview.bank()) == asked.SHEET
 
 
@@ -79,7 +79,7 @@ def test_the_sheet_takes_of_every_group(monkeypatch):
     many = [GOOD | {"id": f"q-{i}", "top": True} for i in range(50)]
     one = [GOOD | {"id": "only", "top": True}, GOOD | {"id": "not-asked"}]
     bank_of(monkeypatch, rms_norm=many, frontier=one)
-    chosen = asked.most_asked()
+    chosen = asked.chosen()
     assert len(chosen) == asked.SHEET
     assert chosen[-1] == ("frontier", one[0])
     assert [row["id"] for _, row in chosen[:-1]] == [f"q-{i}" for i in range(39)]
