@@ -12,6 +12,7 @@ from pathlib import Path
 from textwrap import indent
 
 from scripts.site import citations, claims, interview, lists, source
+from scripts.site import rows as data_rows
 from scripts.site.interview import GROUPS, LEVELS
 from scripts.site.source import ROOT, SourceError
 from scripts.site.written import markdown
@@ -33,6 +34,7 @@ WORDS = {
         "weak": "A weak answer",
         "follow_up": "The follow-up",
         "evidence": "Evidence",
+        "asked": "Asked at",
         "answer": "Answer",
         "key": "Answer and why",
         "right": "{letter} is right.",
@@ -55,6 +57,7 @@ WORDS = {
         "weak": "弱回答",
         "follow_up": "追问",
         "evidence": "依据",
+        "asked": "出自",
         "answer": "答案",
         "key": "答案与解释",
         "right": "正确的是 {letter}。",
@@ -99,6 +102,9 @@ def _question(row: dict, language: str) -> str:
         for part in (f"**{words[name]}**", markdown(row[field][language]))
     ]
     answer += [f"**{words['evidence']}**", evidence(row, language)]
+    if asked := row.get("asked"):
+        places = [f"[{data_rows.host(place)}]({place})" for place in asked]
+        answer += [f"**{words['asked']}**", words["comma"].join(places)]
     head = markdown(row["question"][language])
     return "\n\n".join(
         [

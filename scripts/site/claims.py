@@ -6,8 +6,6 @@ decides by running code, by arithmetic on numbers that it names, or by a record;
 is an example, and the citations decide.
 """
 
-from urllib.parse import urlsplit
-
 from scripts.site import citations, lists, source
 from scripts.site import rows as data_rows
 from scripts.site.source import ROOT, SourceError
@@ -89,12 +87,10 @@ def problem_of(row) -> str | None:
         return problem
     if row["verdict"] not in VERDICTS:
         return f"verdict is none of {', '.join(VERDICTS)}"
-    met = row.get("met", ["https://example.org/"])
-    if not isinstance(met, list) or not met or len(set(met)) < len(met):
-        return "met is not a list of different addresses"
-    known = citations.references()
-    if bad := [x for x in met if x not in known and not str(x).startswith("https://")]:
-        return f"met: {bad[0]} is neither an address nor a citation"
+    met, known = row.get("met"), citations.references()
+    plain = [known[x].url if x in known else x for x in met] if met else met
+    if problem := data_rows.problem_of_addresses("met", plain):
+        return problem
     if row.get("check", "code") not in KINDS:
         return f"check is none of {', '.join(KINDS)}"
     for field in ("claim", "correct"):
@@ -184,7 +180,7 @@ def _place(place: str) -> str:
     """Where a claim was met, as a link: a citation's key, or an address."""
     if found := citations.references().get(place):
         return f"[{found.authors}, {found.year}]({found.url})"
-    return f"[{urlsplit(place).hostname.removeprefix('www.')}]({place})"
+    return f"[{data_rows.host(place)}]({place})"
 
 
 def _sources(row: dict, words: dict) -> str:

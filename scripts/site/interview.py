@@ -31,7 +31,7 @@ GROUPS = (  # in the order of the site
 LEVELS = ("screening", "engineer", "researcher")
 TEXTS = ("question", "short", "answer", "weak", "follow_up")
 FIELDS = {"id", "level", "evidence", *TEXTS}
-OPTIONAL = {"top"}
+OPTIONAL = {"top", "asked"}
 QUIZ_FIELDS = {"id", "level", "question", "options", "answer", "evidence"}
 QUIZ_OPTIONAL = {"check"}
 KINDS = ("claim", "cite", "record")  # of evidence besides a page's section
@@ -57,6 +57,7 @@ def problem_of_question(row) -> str | None:
         _problem_of_fields(row, FIELDS, OPTIONAL)
         or next((p for t in TEXTS if (p := rows.problem_of_text(t, row[t]))), None)
         or _problem_of_evidence(row["evidence"])
+        or rows.problem_of_addresses("asked", row.get("asked"))
     )
 
 

@@ -3,6 +3,7 @@
 import re
 from functools import cache
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from scripts.site import source
 from scripts.site.source import LANGUAGES, SourceError
@@ -50,3 +51,19 @@ def problem_of_text(field: str, text) -> str | None:
     if not all(isinstance(words, str) and words.strip() for words in text.values()):
         return f"{field} is empty or no text"
     return None
+
+
+def problem_of_addresses(field: str, places) -> str | None:
+    """What is wrong with an optional list of addresses, None if nothing is."""
+    if places is None:
+        return None
+    if not isinstance(places, list) or not places or len(set(places)) < len(places):
+        return f"{field} is not a list of different addresses"
+    if bad := [place for place in places if not str(place).startswith("https://")]:
+        return f"{field}: {bad[0]} is no address"
+    return None
+
+
+def host(address: str) -> str:
+    """The name under which an address is linked."""
+    return urlsplit(address).hostname.removeprefix("www.")

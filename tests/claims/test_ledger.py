@@ -180,7 +180,7 @@ def test_good():
     [
         ({"id": "A claim"}, "id is not"),
         ({"verdict": "false"}, "verdict is none of"),
-        ({"met": ["tutorials"]}, "met: tutorials is neither"),
+        ({"met": ["tutorials"]}, "met: tutorials is no address"),
         ({"met": []}, "met is not a list"),
         ({"met": ["https://example.org/"] * 2}, "met is not a list"),
         ({"check": True}, "check is none of"),
