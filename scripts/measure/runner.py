@@ -4,11 +4,14 @@ Each finished step is appended to a journal in .cache/measure/<machine>/, so a r
 that was stopped goes on where it was, also on another machine of the same name when
 the folder is taken there. The journal is bound to the digest of the measured code
 and to the versions of what is timed; one of other code is set aside, never mixed in.
+A measurement of hours is handed on in pieces: without a journal of its own, a run
+begins with a copy of the one committed in scripts/experiments/journals/<machine>/.
 A run that is stopped leaves a partial record beside its journal; a finished one
 writes its record and drops both.
 """
 
 import json
+import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -36,6 +39,7 @@ from scripts.measure.records import (
 )
 
 CACHE = ROOT / ".cache" / "measure"
+HANDED_ON = "journals"  # in the folder of the experiments
 COMMAND = "python scripts/build.py measure"
 
 
@@ -190,7 +194,12 @@ class _Run:
             "digest": digest.code_digest(name, folder=folder),
             "versions": provenance.versions(digest.packages(name, folder=folder)),
         }
-        self.journal = Journal(cache / self.machine / f"{name}.{size}.jsonl", header)
+        path = cache / self.machine / f"{name}.{size}.jsonl"
+        self.handed_on = folder / HANDED_ON / self.machine / path.name
+        if self.handed_on.is_file() and not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(self.handed_on, path)
+        self.journal = Journal(path, header)
 
     def todo(self) -> list[int]:
         """Numbers of the steps that are not done."""
@@ -402,4 +411,5 @@ def _finish(run: _Run, root: Path, outcome: Outcome) -> None:
         instead = f" in place of one of size {larger!r}" if larger else ""
         _say(f"{run.name}: wrote {record.machine}/{path.name}{instead}")
     run.journal.drop()
+    run.handed_on.unlink(missing_ok=True)
     record_path(run.name, record.machine, run.cache).unlink(missing_ok=True)

@@ -273,6 +273,43 @@ def test_a_journal_goes_on_in_another_folder(places, monkeypatch, tmp_path, caps
     assert "going on, 1 of 3" in capsys.readouterr().err
 
 
+def _handed_on(places, tmp_path, clock):
+    """A journal of one step of three, committed beside the experiments."""
+    runner.measure(["squares"], "small", deadline=15, clock=clock, **places)
+    handed_on = places["folder"] / runner.HANDED_ON / "test-cpu" / "squares.small.jsonl"
+    handed_on.parent.mkdir(parents=True)
+    shutil.move(_journal(places), handed_on)
+    places["cache"] = tmp_path / "elsewhere"
+    return handed_on
+
+
+def test_a_run_begins_with_the_journal_handed_on(places, monkeypatch, tmp_path, capsys):
+    clock = Clock(monkeypatch, places["folder"], lambda x: 10, "squares")
+    handed_on = _handed_on(places, tmp_path, clock)
+    before = handed_on.read_bytes()
+    runner.measure(["squares"], "small", deadline=15, clock=clock, **places)
+    assert handed_on.read_bytes() == before  # what is committed changes by hand
+    outcome = runner.measure(["squares"], "small", clock=clock, **places)
+    assert clock.ran == [("squares", x) for x in (0, 1, 2)]
+    assert "going on, 1 of 3" in capsys.readouterr().err
+    assert [len(record.rows) for record in outcome.records] == [3]
+    assert not handed_on.exists()  # it has served
+
+
+def test_a_journal_of_other_code_handed_on_is_left_alone(
+    places, monkeypatch, tmp_path, capsys
+):
+    clock = Clock(monkeypatch, places["folder"], lambda x: 10, "squares")
+    handed_on = _handed_on(places, tmp_path, clock)
+    header, *rest = handed_on.read_text(encoding="utf-8").splitlines(keepends=True)
+    other = json.dumps(json.loads(header) | {"digest": "0" * 16})
+    handed_on.write_text("".join([other + "\n", *rest]), encoding="utf-8")
+    runner.measure(["squares"], "small", deadline=15, clock=clock, **places)
+    assert clock.ran == [("squares", 0), ("squares", 0)]
+    assert "set aside" in capsys.readouterr().err
+    assert handed_on.exists()
+
+
 def test_a_journal_without_seconds_goes_on(places, monkeypatch):
     _interrupted(places, monkeypatch, at=2)
     lines = _journal(places).read_text(encoding="utf-8").splitlines()
