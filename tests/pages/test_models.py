@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from scripts.site import citations
+from scripts.site.atlas.words import decimal
 from scripts.site.source import LANGUAGES, ROOT
 from tests.pages import test_terms, test_typography
 
@@ -49,6 +50,9 @@ def problem_of(row: dict) -> str | None:
         return "caps is neither null nor like attention 50, final 30"
     if row["differs"] is not None and set(row["differs"]) != set(LANGUAGES):
         return "differs is not one text a language"
+    said = (row["differs"] or {}).values()
+    if any("1e-" in text and decimal(row["eps"]) not in text for text in said):
+        return "differs names an eps and not the model's own"
     if not row["source"]:
         return "no source"
     return None
@@ -103,6 +107,10 @@ def test_enough_in_order_of_release():
         ({"eps": "1e-6"}, "eps is neither"),
         ({"eps": 1.0}, "eps is neither"),
         ({"caps": "50"}, "caps is neither"),
+        (
+            {"eps": 1e-6, "differs": {"en": "The default is 1e-5.", "zh": "默认值。"}},
+            "differs names an eps",
+        ),
         ({"differs": {"en": "A."}}, "differs is not"),
         ({"source": []}, "no source"),
         ({"layers": 3}, "its fields differ by layers"),

@@ -253,6 +253,13 @@ def test_no_record_is_one_line(monkeypatch, tmp_path):
         read.record()
 
 
+@pytest.mark.parametrize(("eps", "said"), [(1e-6, "ε 1e-6"), (None, "ε –")])
+def test_the_table_of_models_says_the_epsilon(eps, said, monkeypatch):
+    row = models.models()[0] | {"eps": eps}
+    monkeypatch.setattr(models, "models", lambda: [row])
+    assert f"<small>{said}</small>" in models.table("en")
+
+
 def test_damaged_models_are_one_line(tmp_path, monkeypatch):
     (tmp_path / "models.yml").write_text("- model: [", encoding="utf-8")
     monkeypatch.setattr(source, "ROOT", tmp_path)

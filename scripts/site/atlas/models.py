@@ -3,7 +3,7 @@
 import html
 
 from scripts.site import citations
-from scripts.site.atlas.words import WORDS, gain_words
+from scripts.site.atlas.words import WORDS, decimal, gain_words
 from scripts.site.source import ROOT, SourceError, read_yaml
 
 FILE = ROOT / "docs" / "data" / "models.yml"
@@ -15,7 +15,7 @@ def models() -> list[dict]:
 
 
 def table(language: str) -> str:
-    """One line a model: date, norm, placement, QK-Norm and caps."""
+    """One line a model: date, norm, epsilon, placement, QK-Norm and caps."""
     words = WORDS[language]
     heads = ("released", "norm", "placement", "qk")
     lines = [
@@ -27,10 +27,11 @@ def table(language: str) -> str:
         "<tbody>",
     ]
     for model in models():
-        cells = (norm(model, words), placement(model, words), qk(model, words))
+        cells = (placement(model, words), qk(model, words))
         lines.append(
             f'<tr><th scope="row">{_name(model)} '
             f"<small>{model['released']}</small></th>"
+            f"<td>{html.escape(norm(model, words))} <small>{eps(model)}</small></td>"
             + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells)
             + "</tr>"
         )
@@ -54,6 +55,11 @@ def norm(model: dict, words: dict) -> str:
     if gain in (None, "w"):
         return kind or "–"
     return (kind or "–") + words["brackets"].format(gain_words(gain, words))
+
+
+def eps(model: dict) -> str:
+    """The released weights' epsilon; a dash where no source says it."""
+    return "ε " + (decimal(model["eps"]) if model["eps"] else "–")
 
 
 def placement(model: dict, words: dict) -> str:
