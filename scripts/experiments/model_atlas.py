@@ -1,21 +1,27 @@
 """Which norms do published architectures use, where, and in what form?
 
 Read off running code. Every causal and encoder-decoder architecture that the
-installed transformers knows is made tiny, with random weights and the class's
+installed transformers knows, text decoders that it lists under image and text
+alone, and some encoders are made tiny, with random weights and the class's
 default switches, and run once on random tokens. Norms are recognised by what
 they do (snippets/norm_probe/behaviour.py), placement by writing the tensors
-of a block as exact combinations of earlier ones (matching.py). Class defaults
-are not checkpoints: released models may set other switches.
+of a block as exact combinations of earlier ones (matching.py), and a branch by
+running it again with one token changed (atlas/branches.py). Class defaults are
+not checkpoints: released models may set other switches.
 
 A row is one architecture and one distinct kind of layer; its columns:
 architecture, model_class, layer (the configuration's word for the kind),
 layers (indices in the tiny instance), status (resolved, partial, unresolved)
 and reason, placement, equations, norms, qk, functional, caps, multipliers,
 source and notes. An entry of `norms` is [site, name, class, kind, gain, bias,
-eps, cast, fp16, line]; sites beside attention and feed-forward: cross-in,
-cross-out (cross-attention), mixer-in, mixer-out (any other token mixer). An
+eps, cast, fp16, line, within]; sites beside attention and feed-forward:
+cross-in, cross-out (cross-attention), mixer-in, mixer-out (any other token
+mixer), head (behind a matrix of the LM head); within is the branch it stands
+in; a class "function" is a norm without a module. An
 entry of `qk` is [tensor, kind, gain, scope, rope]; scope is head, projection
 or latent. `fp16` says whether elements of size 300 come out right in float16.
+An equation's L is the number of layers; a factor with a name is a parameter or
+a stored buffer.
 `notes` holds what the class's own initialisation does unexpectedly.
 """
 
@@ -30,7 +36,8 @@ SEEDS = ()
 METHOD = (
     "tiny random instances of the class defaults, one process each, CPU, float32, "
     "eager attention; norms by scale and shift probes, placement by exact "
-    "decomposition of tensors; seeds are the CRC-32 of the model type"
+    "decomposition of tensors, branches by moving a token; seeds are the CRC-32 of "
+    "the model type"
 )
 SAMPLE = (
     "bloom",
@@ -49,7 +56,7 @@ SAMPLE = (
     "qwen3_next",
     "t5",
 )
-SECONDS, MEBIBYTES = 60, 4096  # for one architecture
+SECONDS, MEBIBYTES = 600, 4096  # for one architecture
 
 
 def run(architecture: str) -> list[dict]:
@@ -90,7 +97,8 @@ DESIGN = Design(
             "arms": {
                 "architectures": (
                     "every causal and encoder-decoder architecture of the installed "
-                    "version, with the switches of its class"
+                    "version, its other text decoders and some encoders, with the "
+                    "switches of the class"
                 ),
             },
             "stopping": (
@@ -106,7 +114,8 @@ DESIGN = Design(
             "refuted_by": "人工读过的架构里，有一个与它那一行不符；测试会逐个比对。",
             "arms": {
                 "architectures": (
-                    "所装版本里的全部因果架构和编码器-解码器架构，开关取类的默认值"
+                    "所装版本里的全部因果架构和编码器-解码器架构、其余的文本解码器"
+                    "和一些编码器，开关取类的默认值"
                 ),
             },
             "stopping": "每个架构检查一次。失败或超时的也留在表里，写明原因。",
@@ -117,7 +126,7 @@ DESIGN = Design(
 
 # What the page says -------------------------------------------------------
 
-SITE, NAME, CLASS, KIND, GAIN, BIAS, EPS, CAST, FP16, LINE = range(10)
+SITE, NAME, CLASS, KIND, GAIN, BIAS, EPS, CAST, FP16, LINE, WITHIN = range(11)
 PLACEMENTS = (
     "pre",
     "post",
@@ -146,6 +155,12 @@ def status(rows: list[dict]) -> str:
     """resolved or unresolved if all rows are, else partial."""
     found = {row["status"] for row in rows}
     return found.pop() if len(found) == 1 else "partial"
+
+
+def blocks(rows: list[dict]) -> tuple:
+    """Files and lines of the blocks' code: what architectures of one block share."""
+    found = {tuple(place) for row in rows for place in row["source"]}
+    return tuple(sorted(place for place in found if place[0] == "block"))
 
 
 def stream_norms(rows: list[dict]) -> list[list]:
@@ -191,6 +206,7 @@ def summary(record) -> list[dict]:
                 "rope": common(entry[4] for entry in direct),
                 "qk_kind": common(entry[1].split()[0] for entry in direct),
                 "qk_gain": common(entry[2] for entry in direct),
+                "l2": any(entry[1] == "L2" for entry in direct),
                 "v_norm": any(entry[0] == "v" for entry in qk),
                 "latent": any(entry[3] == "latent" for entry in qk),
                 "gated": any(n[SITE] == "gated" for r in rows for n in r["norms"]),
@@ -225,6 +241,7 @@ def facts(record) -> dict[str, str]:
         "resolved": str(counts["resolved"]),
         "partial": str(counts["partial"]),
         "unresolved": str(counts["unresolved"]),
+        "blocks": str(len(set(map(blocks, every.values())) - {()})),
         "version": record.provenance.get("versions", {}).get("transformers", ""),
         "rms_norm": number(kind="RMSNorm"),
         "layer_norm": number(kind="LayerNorm"),
@@ -233,6 +250,7 @@ def facts(record) -> dict[str, str]:
         "qk_norm": str(sum(line["scope"] is not None for line in lines)),
         "qk_layer_norm": number(qk_kind="LayerNorm"),
         "qk_gain_none": number(qk_gain="none"),
+        "qk_l2": number(l2=True),
         "v_norm": number(v_norm=True),
         "latent": number(latent=True),
         "gated": number(gated=True),

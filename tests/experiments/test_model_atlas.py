@@ -7,6 +7,7 @@ import pytest
 pytest.importorskip("transformers")
 
 from scripts.experiments import model_atlas
+from scripts.experiments.atlas import examine
 from scripts.experiments.atlas.examine import COLUMNS, row
 from scripts.experiments.atlas.isolate import isolated
 from scripts.measure.records import Record, rows_problem
@@ -54,7 +55,8 @@ def test_the_sample_is_resolved_in_a_record_s_form(rows):
     assert all(r["status"] == "resolved" for r in rows), unresolved
     for r in rows:
         for norm in r["norms"]:
-            assert len(norm) == 10 and re.fullmatch(r"\w+\.py:\d+", norm[-1])
+            line = norm[model_atlas.LINE]
+            assert len(norm) == 11 and re.fullmatch(r"\w+\.py:\d+", line)
         for file, first, last in (s[1:] for s in r["source"]):
             assert file.endswith(".py") and 0 < first < last
 
@@ -178,7 +180,9 @@ def test_qk_norms(of):
     assert qk("gemma3_text") == [[t, "RMSNorm", one, *head] for t in "kq"]
     assert qk("olmo2") == [[t, "RMSNorm", "w", *projection] for t in "kq"]
     assert qk("qwen3_next", "full_attention") == qk("gemma3_text")
-    assert qk("qwen3_next", "linear_attention") == qk("llama") == qk("gemma2") == []
+    length = ["L2", "none", "head", "none"]  # a function, not a module
+    assert qk("qwen3_next", "linear_attention") == [[t, *length] for t in "kq"]
+    assert qk("llama") == qk("gemma2") == []
     assert [entry[0] for entry in qk("deepseek_v3")] == ["latent-kv", "latent-q"]
 
 
@@ -187,7 +191,11 @@ def test_a_hybrid_has_a_row_for_each_kind_of_layer(of):
     assert linear["layers"] == [0, 1, 2]
     (gated,) = norms_at(linear, "gated")
     assert gated[2:5] == ["Qwen3NextRMSNormGated", "RMSNorm", "w"]
-    assert any("rsqrt" in text for text in linear["functional"])
+    assert linear["functional"] == []
+    for site in "qk":  # computed in float32 on its way, whatever the model's dtype
+        (norm,) = norms_at(linear, site)
+        assert norm[1:5] == ["l2norm", "function", "L2", "none"]
+        assert norm[model_atlas.FP16] and norm[-1] == "LinearAttention"
     mamba = of("jamba", "linear_attention")
     assert "Mamba(" in mamba["equations"][0]
     names = {norm[1] for norm in norms_at(mamba, "other")}
@@ -261,6 +269,82 @@ def test_a_stack_that_runs_in_turns_ends_with_its_norm():
         assert not norms_at(found, "embedding")
 
 
+# What once came out wrong ----------------------------------------------------
+
+
+@pytest.mark.parametrize("architecture", ["gemma4_text", "gemma4_unified_text"])
+def test_a_stored_factor_on_the_stream_shows(architecture):
+    for found in model_atlas.run(architecture):
+        assert found["equations"][-1].startswith("y = layer_scalar·(")
+        assert not norms_at(found, "embedding")  # on a side projection, not on x
+
+
+def test_a_norm_that_flattens_its_heads_is_one():
+    (found,) = model_atlas.run("xlstm")
+    (norm,) = [n for n in found["norms"] if n[1] == "multihead_norm"]
+    assert norm[3:7] == ["LayerNorm", "w", False, 1e-6]
+    assert norm[-1] == "Recurrent" and found["functional"] == []
+
+
+def test_a_factor_that_follows_the_depth_is_a_formula():
+    (found,) = model_atlas.run("minicpm3")
+    assert found["equations"][0].startswith("a = x + (1.4/√L)·Attention(")
+    assert dict(found["multipliers"])["num_hidden_layers"] == 62
+    equations = ["a = x + 0.7·F(x)", "y = 0.5·a + 3·G(a)"]
+    other = ["a = x + 0.495·F(x)", "y = 0.5·a + 1.5·G(a)"]
+    assert examine.with_depth(equations, other, 4) == [
+        "a = x + (1.4/√L)·F(x)",
+        "y = 0.5·a + (12/L)·G(a)",
+    ]
+
+
+@pytest.mark.parametrize("architecture", ["glmasr", "voxtral"])
+def test_a_composite_sets_the_eps_of_its_text_model(architecture):
+    (found,) = model_atlas.run(architecture)
+    assert {norm[model_atlas.EPS] for norm in found["norms"]} == {1e-5}
+
+
+def test_a_composite_keeps_its_cross_attention():
+    rows = model_atlas.run("encoder-decoder")
+    (decoder,) = [r for r in rows if r["layer"] == "decoder"]
+    assert "CrossAttention(" in decoder["equations"][1]
+    assert len(norms_at(decoder, "head")) == 1  # behind a matrix: not the stream's
+
+
+def test_attention_that_is_called_linear_is_attention():
+    (full,) = [
+        r for r in model_atlas.run("kimi_linear") if r["layer"] == "full_attention"
+    ]
+    assert full["equations"][0] == "a = x + Attention(N[input_layernorm](x))"
+    assert norms_at(full, "attention-in")
+
+
+def test_streams_that_differ_are_all_shown():
+    first, *_ = model_atlas.run("gemma3n_text")
+    one, others = first["equations"]
+    assert one.startswith("y[i=0] = ") and "PerLayerInput" not in one
+    assert others.startswith("y[i=1…3] = ")
+    assert others.endswith("N[post_per_layer_input_norm](PerLayerInput(c⊙y[0]))")
+
+
+def test_a_norm_that_never_ran_makes_the_row_partial():
+    (found,) = model_atlas.run("whisper")
+    reason = "norms that never ran: encoder_attn_layer_norm"
+    assert (found["status"], found["reason"]) == ("partial", reason)
+
+
+def test_an_embedding_norm_inside_the_first_block_is_one():
+    first, second = model_atlas.run("rwkv")
+    assert [n[1] for n in norms_at(first, "embedding")] == ["pre_ln"]
+    assert not norms_at(second, "embedding")
+
+
+def test_a_function_that_squares_in_float16_is_found():
+    found = model_atlas.run("reformer")
+    (norm,) = [n for r in found for n in r["norms"] if n[1] == "_len_norm"]
+    assert norm[3] == "RMSNorm" and norm[model_atlas.FP16] is False
+
+
 # One architecture cannot harm another --------------------------------------
 
 
@@ -305,6 +389,8 @@ def test_facts_say_what_the_rows_say(record):
     assert all(isinstance(value, str) and value for value in facts.values())
     expected = {
         "total": "15",
+        "blocks": "15",
+        "qk_l2": "1",
         "resolved": "15",
         "unresolved": "0",
         "version": "5.23.0",

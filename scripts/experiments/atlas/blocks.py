@@ -4,10 +4,12 @@ import re
 import string
 from dataclasses import dataclass, field
 
+from scripts.experiments.atlas.branches import label
 from scripts.experiments.atlas.trace import Seen, reads
 
 LETTERS = [c for c in string.ascii_lowercase if c not in "xyce"]
 AUXILIARY = ("PerLayerInput", "Laurel", "Mix", "Gate")  # no branches of their own
+OUTSIDE = None  # what a block is given beside its stream
 MATRIX = ("MmBackward0", "AddmmBackward0", "BmmBackward0", "ConvolutionBackward0")
 
 
@@ -60,50 +62,6 @@ def stream(call):
         if given.shape == call.out.shape:
             return given
     return None
-
-
-def label(call, block, passed: set) -> str:
-    """What a branch is, by the name of its module, else by its operations."""
-    name = call.path[len(block.path) + 1 :].lower()
-    kind = type(call.module).__name__.lower()
-    if re.search(r"linear_?att|delta|kda|lightning", kind):
-        return "LinearAttention"
-    if "per_layer" in name:
-        return "PerLayerInput"
-    if "residual" in kind:
-        return "Mix"
-    if "laurel" in name:
-        return "Laurel"
-    if re.search(r"norm(gated)?$", kind):
-        return "Gate"
-    if re.search(r"conv", kind) and not call.parent.path.startswith(f"{block.path}."):
-        return "Convolution"
-    if "adapter" in name:
-        return "Adapter"
-    if "temporal_block" in name and kind.endswith("attention"):
-        return "Attention"  # of RecurrentGemma, whose name would say otherwise
-    if re.search(r"rwkv.*att", kind):
-        return "Recurrent"
-    for text in (name, kind):
-        if re.search(r"enc_?dec_?att|encoder_attn|cross_?att|crossatt", text):
-            return "CrossAttention"
-        if re.search(r"mamba|ssm", text):
-            return "Mamba"
-        if re.search(r"linear_?att|delta|kda|lightning", text):
-            return "LinearAttention"
-        if re.search(r"rglru|recurrent|mlstm|rwkv|time_mix", text):
-            return "Recurrent"
-        if re.search(r"att(n|ention)?\b|attn|attention|mha|att$", text):
-            return "Attention"
-        if re.search(r"conv", text):
-            return "Convolution"
-        if re.search(r"mlp|ffn|feed_?forward|moe|expert|\bff\b|fc\d|dense_4h", text):
-            return "FFN"
-    if passed & {"SoftmaxBackward0"} and passed & {"BmmBackward0"}:
-        return "Attention"
-    if re.search(r"mixer", name + kind):
-        return "Mixer"
-    return "FFN"
 
 
 class Block:
@@ -273,8 +231,14 @@ class Block:
                 return i
         return None
 
+    def _reads(self, seen) -> tuple[list[int], set]:
+        """(nodes that a tensor was computed from, operations on the way)."""
+        index, passed = reads(seen, self._known())
+        return sorted(i for i in index if i is not OUTSIDE), passed
+
     def _known(self) -> dict:
-        known = {}
+        given = (s.node for s in self.call.inputs if s.node is not None)
+        known: dict = dict.fromkeys(given, OUTSIDE)
         for i, node in enumerate(self.nodes):
             if node.seen.node is not None:
                 known[node.seen.node] = i
@@ -335,23 +299,25 @@ class Block:
                 self._add_norm(call)
             elif self._passes(call) or self._scales(call):
                 if self.place(call.out) is None:
-                    index, passed = reads(call.out, self._known())
-                    name = label(self._owner(call), self.call, passed)
-                    self.nodes.append(
-                        Node("branch", name, call.out, call, reads=sorted(index))
-                    )
+                    index, _ = self._reads(call.out)
+                    name = label(self._owner(call), self.call)
+                    self.nodes.append(Node("branch", name, call.out, call, reads=index))
             elif self._candidate(call) and self._same(call.out) is None:
-                index, passed = reads(call.out, self._known())
-                name = label(self._owner(call), self.call, passed)
-                self.nodes.append(
-                    Node("branch", name, call.out, call, reads=sorted(index))
-                )
+                index, _ = self._reads(call.out)
+                name = label(self._owner(call), self.call)
+                self.nodes.append(Node("branch", name, call.out, call, reads=index))
 
     def _owner(self, call):
         """The module to name a bare leaf by: the nearest that is not the block."""
         at = call
+        if re.fullmatch(r"query|key|value|[qkv]_proj", at.path.rpartition(".")[2]):
+            return at.parent if at.parent is not self.call else at
         if re.search(r"dense|proj|linear|wo|out|\d$", at.path.rpartition(".")[2]):
             while at.parent is not None and at.parent is not self.call:
+                if at.parent.out is None or equal(
+                    at.parent.out.value, self.call.out.value
+                ):
+                    break  # it holds the block, and more than this branch
                 at = at.parent
         return at
 
@@ -362,7 +328,7 @@ class Block:
         if self.streams(given):
             at = self.place(given)
         if at is None:
-            index, passed = reads(given, self._known())
+            index, passed = self._reads(given)
             wide = (
                 len(given.shape) == 3
                 and given.shape[-1] > self.width
@@ -372,7 +338,7 @@ class Block:
             if not wide:
                 self.inner_norms.append(call)
                 return
-            self.nodes.append(Node("wide", "", given, reads=sorted(index)))
+            self.nodes.append(Node("wide", "", given, reads=index))
             at = len(self.nodes) - 1
         if hidden and self.nodes[at].kind == "branch":
             self.inner_norms.append(call)
@@ -442,8 +408,6 @@ class Block:
 
     def equations(self) -> list[str]:
         """The block as equations, in order of computation."""
-        from snippets.norm_probe.matching import written
-
         nodes, lines = self.nodes, []
         used = self.used()
         for node in nodes:
@@ -468,8 +432,7 @@ class Block:
                 return f"concat({', '.join(text(j) for j in node.reads)})"
             if node.kind == "branch":
                 return f"{node.name}({', '.join(text(j) for j in node.reads)})"
-            terms = {text(j): c for j, c in node.terms.items()}
-            return written(terms)
+            return self.sum_of({text(j): c for j, c in node.terms.items()})
 
         for i in used:
             node = nodes[i]
@@ -497,6 +460,39 @@ class Block:
                 lines.append(f"{letter} = {body(i)}")
                 node.letter = letter
         return lines
+
+    def sum_of(self, terms: dict) -> str:
+        """A combination in words, its coefficients by the names of stored tensors."""
+        from snippets.norm_probe.matching import written
+
+        names = {text: self._stored(text, values) for text, values in terms.items()}
+        if len(terms) > 1 and len(set(names.values())) == 1:
+            (name,) = set(names.values())
+            if name and name.endswith("·"):
+                return f"{name}({' + '.join(terms)})"
+        text = written(terms)
+        for term, name in names.items():
+            if name:
+                alone = written({term: terms[term]})
+                new = name[:-1] if term == "1" else f"{name}{term}"
+                text = re.sub(rf"(?<!\S){re.escape(alone)}(?!\S)", new, text)
+        return text
+
+    def _stored(self, term: str, values) -> str | None:
+        """The name of a parameter or buffer of the block that a coefficient is."""
+        kept = {**dict(self.call.module.named_parameters())}
+        state = set(self.call.module.state_dict())
+        kept |= {n: b for n, b in self.call.module.named_buffers() if n in state}
+        for name, tensor in kept.items():
+            value = tensor.detach().double().reshape(-1)
+            if value.numel() != values.numel() or not tensor.is_floating_point():
+                continue
+            if values.numel() == 1 and values.abs() in (0, 1):
+                continue
+            if (value - values).abs().max() <= 1e-4 * value.abs().max():
+                sign = "·" if values.numel() == 1 else "⊙"
+                return name.removesuffix(".weight").rpartition(".")[2] + sign
+        return None
 
     # Placement -----------------------------------------------------------
 

@@ -3,10 +3,12 @@
 import inspect
 import re
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 from scripts.experiments.atlas import tiny
-from scripts.experiments.atlas.blocks import MATRIX, Block, blocks
+from scripts.experiments.atlas.blocks import MATRIX, Block, blocks, equal, stream
+from scripts.experiments.atlas.branches import label, root_dtype
 from scripts.experiments.atlas.streams import multi_stream
 from scripts.experiments.atlas.trace import follow
 
@@ -104,7 +106,10 @@ def _alone(call, gate: float, which: int = 0):
             out = self.norm(
                 *(given(a) for a in args), **{n: given(v) for n, v in kwargs.items()}
             )
-            return out[which] if isinstance(out, tuple) else out
+            out = out[which] if isinstance(out, tuple) else out
+            if out.shape == (*h.shape[:-1], 1):  # it gives the inverse root alone
+                return h * out
+            return out.reshape(h.shape) if out.numel() == h.numel() else out
 
     alone = Alone()
     alone.eval()
@@ -112,11 +117,18 @@ def _alone(call, gate: float, which: int = 0):
 
 
 def may_be_norm(call) -> bool:
-    """Cheap tests before the probes: same shape out, vectors for parameters."""
-    if not call.inputs or call.out is None or call.out.shape != call.inputs[0].shape:
+    """Cheap tests before the probes: same rows out, vectors for parameters.
+
+    The last axes may come out as one, and of a row its inverse root alone.
+    """
+    if not call.inputs or call.out is None:
         return False
-    shape = call.inputs[0].shape
-    if len(shape) < 2 or shape[-1] < 2 or call.out.value.numel() < 2 * shape[-1]:
+    shape, out = tuple(call.inputs[0].shape), tuple(call.out.shape)
+    flat = len(out) < len(shape) and shape[: len(out) - 1] == out[:-1]
+    same = call.out.value.numel() == call.inputs[0].value.numel()
+    if out != shape and not (flat and same) and out != (*shape[:-1], 1):
+        return False
+    if len(shape) < 2 or shape[-1] < 2 or call.inputs[0].value.numel() < 2 * shape[-1]:
         return False
     parameters = list(call.module.parameters())
     trailing = {shape[-1]}
@@ -174,6 +186,7 @@ def _twins(trace, known) -> list:
     ]
 
 
+@cache
 def _file_line(thing) -> tuple[str, int, int]:
     lines, first = inspect.getsourcelines(thing)
     return Path(inspect.getsourcefile(thing)).name, first, first + len(lines) - 1
@@ -208,7 +221,7 @@ def kind_words(behaviour, width: int) -> str:
     return behaviour.kind + ("" if behaviour.size == width else " groups")
 
 
-def norm_row(site: str, call, known, trace_model_file: str) -> list:
+def norm_row(site: str, call, known, trace_model_file: str, within="") -> list:
     behaviour, gated = known[call.path]
     cast = behaviour.cast + (f" → {behaviour.output}" if behaviour.output else "")
     name = re.search(r"[^.]*[^.\d][^.]*(\.\d+)*$", call.path.removesuffix("#2"))[0]
@@ -223,6 +236,7 @@ def norm_row(site: str, call, known, trace_model_file: str) -> list:
         cast,
         behaviour.fp16,
         where(call, trace_model_file),
+        within,
     ]
 
 
@@ -396,17 +410,90 @@ def multipliers(config) -> list[list]:
     ]
 
 
-def functional(trace, known, within: str) -> list[str]:
-    """Functions that normalise outside of the norms already recognised."""
-    found = []
+def _in_function(f):
+    """A norm that is a function, as a module of one tensor."""
+    import torch
+    from torch import nn
+
+    first = next(n for n, v in f.given.items() if isinstance(v, torch.Tensor))
+    others = {n: _detached(v) for n, v in f.given.items() if n != first}
+    shape = f.given[first].shape
+
+    class InFunction(nn.Module):
+        def forward(self, h):
+            return f.function(**others, **{first: h})
+
+    return InFunction(), torch.zeros(shape)
+
+
+def _detached(value):
+    return value.detach() if hasattr(value, "detach") else value
+
+
+def functional(trace, known, within: str) -> tuple[list, list[str]]:
+    """(norms that are functions, other functions that take roots of rows).
+
+    Outside of the norms already recognised, inside one block.
+    """
+    from snippets.norm_probe.behaviour import recognise
+
+    norms, found = [], []
     for f in trace.functional:
-        if f.name == "tanh" or not f.path.startswith(within):
+        if f.name == "tanh" or not f"{f.path}.".startswith(f"{within}."):
             continue
-        if any(f.path == p or f.path.startswith(f"{p}.") for p in known):
+        if any(f"{f.path}.".startswith(f"{p}.") for p in known):
             continue
-        inside = f.path[len(within) :].lstrip(".") or "block"
-        found.append(f"{f.name} in {inside} ({f.where})")
-    return list(dict.fromkeys(found))
+        try:
+            behaviour = recognise(*_in_function(f)) if f.function else None
+        except Exception:  # not a function of such a tensor alone
+            behaviour = None
+        if behaviour:
+            norms.append((f, behaviour))
+        else:
+            inside = f.path[len(within) :].lstrip(".") or "block"
+            found.append(f"{f.name} in {inside} ({f.where})")
+    return norms, list(dict.fromkeys(found))
+
+
+def function_rows(norms, block_call, trace) -> tuple[list, list]:
+    """(rows of norms, rows of QK-norms) of the norms that are functions."""
+    rows, qk = [], []
+    calls = {c.path: c for c in trace.calls if c.inside(block_call)}
+    rotary = any("rotary" in type(c.module).__name__.lower() for c in trace.calls)
+    for f, behaviour in norms:
+        inside = f.path[len(block_call.path) + 1 :]
+        branch = calls.get(f"{block_call.path}.{inside.partition('.')[0]}")
+        named = label(branch, block_call) if branch else ""
+        site = f.site or "other"
+        if branch and str(root_dtype(branch, f.where)) == "torch.float32":
+            # Whoever calls it has cast before.
+            behaviour = replace(behaviour, cast="in fp32, not cast back", fp16=True)
+        rows.append(
+            [
+                site,
+                f.function.__name__,
+                "function",
+                kind_words(behaviour, next(_shapes(f))[-1]),
+                behaviour.gain,
+                behaviour.bias,
+                behaviour.eps,
+                behaviour.cast,
+                behaviour.fp16,
+                f.where,
+                named,
+            ]
+        )
+        if site in ("q", "k", "qk"):
+            rope = "unknown" if rotary and named == "Attention" else "none"
+            shape = next(_shapes(f))
+            wide = len(shape) == 3 and behaviour.size >= block_call.out.shape[-1]
+            scope = "projection" if wide else "head"
+            qk.append([site, behaviour.kind, behaviour.gain, scope, rope])
+    return once(rows), once(qk)
+
+
+def _shapes(f):
+    return (v.shape for v in f.given.values() if hasattr(v, "shape"))
 
 
 # Rows -------------------------------------------------------------------------
@@ -427,8 +514,6 @@ def layer_words(config, count: int) -> list[str]:
 
 def outer_norms(trace, lists, known) -> list[tuple[str, object, str]]:
     """(site, call, list of blocks) of the norms around the blocks."""
-    from scripts.experiments.atlas.blocks import equal, stream
-
     found = []
     first_start = {
         path: min(c.start for c in trace.calls if c.path == calls[0].path)
@@ -447,7 +532,7 @@ def outer_norms(trace, lists, known) -> list[tuple[str, object, str]]:
         ]
         if len(beside) == 1:
             ((side, calls),) = beside
-            if call.end < first_start[side]:
+            if call.end < first_start[side] and _enters(call, calls):
                 site = "embedding"
             elif call.start > calls[-1].end:
                 site = "final"
@@ -457,13 +542,19 @@ def outer_norms(trace, lists, known) -> list[tuple[str, object, str]]:
             out = call.out.value
             if given.numel() == last.numel() and equal(given, last):
                 site, side = "final", path
+            elif call.start > calls[-1].end and calls[-1].out.node is not None:
+                if _reaches(call.inputs[0], calls[-1].out, False):
+                    site, side = "final", path
+                elif _reaches(call.inputs[0], calls[-1].out, True):
+                    site, side = "head", path
             elif call.end < first_start[path] and (
                 out.numel() == first.numel() and equal(out, first)
             ):
                 site, side = "embedding", path
         if site == "other":
             if all(call.end < start for start in first_start.values()):
-                site = "embedding"
+                if any(_enters(call, calls) for _, calls in lists):
+                    site = "embedding"
             elif all(call.start > calls[-1].end for _, calls in lists):
                 site = "final"
         found.append((site, call, side))
@@ -473,6 +564,62 @@ def outer_norms(trace, lists, known) -> list[tuple[str, object, str]]:
         if site != "other" or call.path not in placed:
             chosen.setdefault((call.path, site, side), (site, call, side))
     return list(chosen.values())
+
+
+def _enters(call, calls) -> bool:
+    """Whether the stream that enters the blocks was computed from a norm's output."""
+    first = stream(calls[0])
+    return first.node is None or _reaches(first, call.out, True)
+
+
+def never_ran(block_call, trace, known) -> list[str]:
+    """Names of a block's norms that were not called."""
+    import torch
+
+    from snippets.norm_probe.behaviour import recognise
+
+    called = {c.path for c in trace.calls}
+    kinds = {type(c.module) for c in trace.calls if c.path in known}
+    found = []
+    for name, module in block_call.module.named_modules():
+        if f"{block_call.path}.{name}" in called or any(module.children()):
+            continue
+        sizes = {p.numel() for p in module.parameters() if p.ndim == 1}
+        if any(p.ndim > 1 for p in module.parameters()) or len(sizes) > 1:
+            continue
+        norm = type(module) in kinds
+        if sizes and not norm:
+            try:
+                norm = recognise(module, torch.zeros(2, 3, *sizes)) is not None
+            except Exception:  # it takes something else
+                norm = False
+        if norm:
+            found.append(name)
+    return found
+
+
+FACTOR = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?:e-?\d+)?(?=·)")
+POWERS = {-1.0: "({}/L)", -0.5: "({}/√L)", 0.5: "({}√L)", 1.0: "({}L)"}
+
+
+def with_depth(equations: list[str], deeper: list[str], layers: int) -> list[str]:
+    """Equations whose factors follow the number of layers L, as formulas of it.
+
+    ``deeper`` are those of an instance with twice as many layers.
+    """
+    changed = []
+    for ours, theirs in zip(equations, deeper, strict=True):
+        other = iter(FACTOR.findall(theirs))
+
+        def formula(match, other=other):
+            here, there = float(match[0]), float(next(other))
+            for power, text in POWERS.items():
+                if abs(there / here / 2**power - 1) < 2e-3:
+                    return text.format(f"{here / layers**power:.3g}")
+            return match[0]
+
+        changed.append(FACTOR.sub(formula, ours))
+    return changed
 
 
 def unresolved(reason: str) -> dict:
@@ -502,7 +649,7 @@ def analyse(block_call, trace, known, model_file: str) -> dict:
     covered |= {c.path for c in block.idle}
     missing = [c.path for c in block.inner if c.path in known and c.path not in covered]
     rows = [norm_row(site, call, known, model_file) for site, call in sites]
-    rows += [norm_row(site, call, known, model_file) for site, call, *_ in inner]
+    rows += inner_rows(inner, block, known, model_file)
     found["norms"] = once(rows)
     found["qk"] = qk_rows(inner, known)
     loose = [c.path for c in block.inner_norms if block.in_the_open(c)]
@@ -530,7 +677,7 @@ def _several(found, trace, known, model_file: str) -> dict:
     equations, sites, missing, others, block = found
     inner = attention_norms(block, trace, known)
     rows = [norm_row(site, call, known, model_file) for site, call in sites]
-    rows += [norm_row(site, call, known, model_file) for site, call, *_ in inner]
+    rows += inner_rows(inner, block, known, model_file)
     rows += [norm_row("other", call, known, model_file) for call in others]
     return {
         "placement": "multi-stream",
@@ -540,6 +687,16 @@ def _several(found, trace, known, model_file: str) -> dict:
         "status": "partial" if missing else "resolved",
         "reason": missing or None,
     }
+
+
+def inner_rows(inner, block, known, model_file: str) -> list[list]:
+    """Rows of the norms inside branches, with the branch that each is in."""
+    found = []
+    for site, call, *_ in inner:
+        owner = block.owner_of(call)
+        within = "" if owner is block.call else label(owner, block.call)
+        found.append(norm_row(site, call, known, model_file, within))
+    return found
 
 
 def once(rows: list[list]) -> list[list]:
@@ -579,6 +736,31 @@ def not_run(model, path: str, calls: list) -> str | None:
     return "not run: layer " + ", ".join(sorted(left, key=int))
 
 
+def _first_norm(every: list[dict]) -> None:
+    """A norm that the first block alone puts on what it is given: the embedding's."""
+    names = {norm[1] for found in every[1:] for norm in found["norms"]}
+    for norm in every[0]["norms"]:
+        read = f"N[{norm[1]}](x)"
+        alone = norm[0] == "other" and norm[1] not in names and len(every) > 1
+        if alone and any(read in e for e in every[0]["equations"]):
+            norm[0] = "embedding"
+
+
+def deeper(architecture: str, path: str, every: list[dict]) -> list[dict]:
+    """The same blocks, their factors as formulas of the number of layers."""
+    model, given, _ = tiny.build(architecture, deeper=True)
+    trace = follow(model, given)
+    known = behaviours(trace)
+    (calls,) = [calls for p, calls in blocks(trace, model) if p == path]
+    model_file = _file_line(type(model))[0]
+    changed = []
+    for call, found in zip(calls, every, strict=False):
+        other = analyse(call, trace, known, model_file)["equations"]
+        equations = with_depth(found["equations"], other, len(every))
+        changed.append(found | {"equations": equations})
+    return changed
+
+
 def examine(architecture: str) -> list[dict]:
     """The rows of one architecture: one for each distinct kind of layer."""
     import torch
@@ -597,11 +779,13 @@ def examine(architecture: str) -> list[dict]:
     idle = {path: not_run(model, path, calls) for path, calls in lists}
     outer = outer_norms(trace, lists, known)
     outer_rows = {
-        path: [
-            norm_row(site, call, known, model_file)
-            for site, call, side in outer
-            if side in ("", path)
-        ]
+        path: once(
+            [
+                norm_row(site, call, known, model_file)
+                for site, call, side in outer
+                if side in ("", path)
+            ]
+        )
         for path, _ in lists
     }
     default = type(config)()
@@ -614,11 +798,25 @@ def examine(architecture: str) -> list[dict]:
     for path, calls in lists:
         words = layer_words(config, len(calls))
         kinds: dict = {}
-        for i, call in enumerate(calls):
-            found = analyse(call, trace, known, model_file)
-            if idle[path] and found["status"] == "resolved":
-                found |= {"status": "partial", "reason": idle[path]}
-            found["functional"] = functional(trace, known, call.path)
+        every = [analyse(call, trace, known, model_file) for call in calls]
+        _first_norm(every)
+        if any(FACTOR.search(e) for found in every for e in found["equations"]):
+            every = deeper(architecture, path, every)
+        for i, (call, found) in enumerate(zip(calls, every, strict=True)):
+            norms, found["functional"] = functional(trace, known, call.path)
+            rows_, qk = function_rows(norms, call, trace)
+            found["norms"] = found["norms"] + rows_
+            found["qk"] = found["qk"] + qk
+            left = never_ran(call, trace, known)
+            reasons = (
+                left and "norms that never ran: " + ", ".join(left),
+                found["functional"]
+                and "roots that no probe tells: " + ", ".join(found["functional"]),
+                idle[path],
+            )
+            said = "; ".join(filter(None, reasons))
+            if said and found["status"] == "resolved":
+                found |= {"status": "partial", "reason": said}
             key = repr({k: v for k, v in found.items()})
             kinds.setdefault(key, (found, call, []))[2].append(i)
         names: list[str] = []
@@ -655,4 +853,10 @@ def examine(architecture: str) -> list[dict]:
                     **shared,
                 )
             )
+            if any("L)·" in e for e in rows[-1]["equations"]):
+                depth = float(default.num_hidden_layers)
+                rows[-1]["multipliers"] = [
+                    *shared["multipliers"],
+                    ["num_hidden_layers", depth],
+                ]
     return rows

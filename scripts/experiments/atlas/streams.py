@@ -7,7 +7,8 @@ token; so is what a norm reads.
 
 from types import SimpleNamespace
 
-from scripts.experiments.atlas.blocks import equal, label
+from scripts.experiments.atlas.blocks import equal
+from scripts.experiments.atlas.branches import label
 from scripts.experiments.atlas.tiny import BATCH
 
 
@@ -79,6 +80,27 @@ def _side_by_side(call, inner) -> tuple[int, int, int] | None:
     return 2, shape[-1] // width, width
 
 
+def spans(numbers: list[int]) -> str:
+    """0, 2, 3, 4 -> 0,2…4."""
+    parts: list[list[int]] = []
+    for n in numbers:
+        if parts and parts[-1][-1] == n - 1:
+            parts[-1].append(n)
+        else:
+            parts.append([n])
+    return ",".join(f"{p[0]}…{p[-1]}" if len(p) > 1 else f"{p[0]}" for p in parts)
+
+
+def scaled(seen, streams: list) -> str | None:
+    """Which stream a tensor is, weighed channel by channel at most."""
+    for j, stream in enumerate(streams):
+        if seen.value.numel() == stream.numel():
+            ratio = (seen.value / stream).reshape(-1, stream.shape[-1]).double()
+            if (ratio.std(0) <= 1e-4 * ratio.abs().amax(0)).all():
+                return f"y[{j}]" if equal(seen.value, stream) else f"c⊙y[{j}]"
+    return None
+
+
 def multi_stream(call, trace, known, flat: bool = False):
     """What a block with several streams does; None where there is one stream.
 
@@ -124,12 +146,16 @@ def multi_stream(call, trace, known, flat: bool = False):
         return " + ".join(([f"Σ_j {bound}·{state}[j]"] if mixed else []) + parts)
 
     def advance(value, name: str) -> bool:
-        texts = {combination(s, "A[i,j]") for s in split(value)}
-        texts.discard(None)
-        if not texts:
-            return False
-        longest = max(texts, key=len)
-        lines.append(f"{name}[i] = {longest.replace('b[i,j]', 'b[i]')}")
+        """A line for each form that streams take; whether all were matched."""
+        forms: dict[str, list[int]] = {}
+        for i, stream in enumerate(split(value)):
+            text = combination(stream, "A[i,j]")
+            if text is None:
+                return False
+            forms.setdefault(text.replace("b[i,j]", "b[i]"), []).append(i)
+        for text, where in forms.items():
+            which = "i" if len(forms) == 1 else f"i={spans(where)}"
+            lines.append(f"{name}[{which}] = {text}")
         return True
 
     letters = iter("abdfg")
@@ -167,9 +193,20 @@ def multi_stream(call, trace, known, flat: bool = False):
             text = f"N[{short}]({text_in})"
             sites.append((c, text_in))
         else:
-            kind = label(c, call, set())
+            kind = label(c, call)
             if text_in is None and kind != "PerLayerInput":
                 continue
+            if text_in is None:  # a chain of modules: what the first of them reads
+                chain = [
+                    d.inputs[0]
+                    for d in direct
+                    if d.end < c.start
+                    and d.path not in known
+                    and d.inputs
+                    and d.inputs[0].value.numel() == size
+                ]
+                if kind == "PerLayerInput" and chain:
+                    text_in = scaled(chain[-1], split(call.out.value))
             text = f"{kind}({text_in or 'per-layer input'})"
             for norm, inner_text in sites:
                 name = norm.path[len(call.path) + 1 :]
@@ -195,7 +232,7 @@ def multi_stream(call, trace, known, flat: bool = False):
         found.append((site, norm))
     placed = {n.path for n, _ in sites}
     others = [c for c in inner if c.path in known and c.path not in placed]
-    attention = [c.path for c in direct if label(c, call, set()).endswith("Attention")]
+    attention = [c.path for c in direct if label(c, call).endswith("Attention")]
     inside = [c for c in others if c.path.startswith(tuple(f"{p}." for p in attention))]
     inner_block = SimpleNamespace(
         call=call,

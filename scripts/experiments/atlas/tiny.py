@@ -1,7 +1,9 @@
 """A tiny, random instance of an architecture: no download, no tokenizer.
 
-Only sizes are changed, never a switch: what the block computes is what the
-class does by default. Weights are random, so that all tensors differ.
+Only sizes are changed, and no switch but those that tests/atlas/test_tiny.py
+lists with their reason: what the block computes is what the class does by
+default. Weights and stored buffers are random, so that all
+tensors differ and no factor is one by accident.
 """
 
 import inspect
@@ -136,28 +138,55 @@ SHARED_CACHE = dict(
     num_kv_shared_layers=2,
 )
 ROPE = dict(rope_type="default", rope_theta=1e4)
+
+
+def _sections(*sizes: int, **others) -> dict:
+    """RoPE of three axes, whose sections fill half a tiny head."""
+    return dict(rope_parameters=ROPE | dict(mrope_section=list(sizes))) | others
+
+
 SPECIAL: dict[str, dict] = {
     "blt": dict(encoder_hash_byte_group_vocab=50),  # 3 GB of tables else
+    "chameleon": dict(vocabulary_map={"<image>": 3}),
     "codegen": dict(rotary_dim=8),
     "cohere_compass_text": dict(
         layer_types=["sliding_attention", "full_attention"] * 2,
         rope_parameters=dict.fromkeys(["sliding_attention", "full_attention"], ROPE),
     ),
+    "cosmos3_edge_text": _sections(4, 4, 4),
     "dbrx": dict(attn_config=dict(kv_n_heads=KV_HEADS, rope_theta=1e4, clip_qkv=8)),
     "deepseek_v2": dict(num_experts_per_tok=2, first_k_dense_replace=1),
+    "deepseek_v4": dict(
+        compress_rates=dict(
+            compressed_sparse_attention=4, heavily_compressed_attention=5
+        )
+    ),
     "dots1": dict(n_routed_experts=4, n_shared_experts=1, num_experts_per_tok=2),
+    "ernie4_5_vl_moe_text": _sections(3, 3, 2),
+    "esm": dict(vocab_size=VOCABULARY, mask_token_id=3, pad_token_id=1),
     "falcon_h1": dict(mamba_d_ssm=128),
     "gemma3n_text": SHARED_CACHE
     | dict(intermediate_size=FFN, laurel_rank=8, activation_sparsity_pattern=None),
+    "glm4v_moe_text": dict(
+        rope_parameters=ROPE | dict(mrope_section=[1, 1, 2], partial_rotary_factor=0.5)
+    ),
+    "glm4v_text": _sections(2, 3, 3),
+    "glm5_next_text": dict(index_topk=16, num_key_value_heads=HEADS),
+    "glm_ocr_text": _sections(2, 3, 3),
     "gptj": dict(rotary_dim=8),
     "granitemoehybrid": dict(layer_types=["mamba", "attention"] * 2),
     "helium": dict(head_dim=16),
     "hunyuan_v1_dense": dict(head_dim=HEAD),
     "hunyuan_v1_moe": dict(head_dim=HEAD, num_experts=4, moe_topk=2),
+    "hunyuan_vl_text": _sections(3, 3, 3, 3, head_dim=HEAD),
     "jamba": dict(attn_layer_period=2, attn_layer_offset=1, expert_layer_offset=1),
     "lfm2_moe": dict(layer_types=["conv", "full_attention"] * 2),
     "mamba2": dict(num_heads=8, head_dim=16),
     "ministral": dict(head_dim=HEAD),
+    "paddleocr_vl_text": _sections(4, 4, 4),
+    **dict.fromkeys(
+        ("qwen2_5_omni_text", "qwen2_5_vl_text", "qwen2_vl_text"), _sections(2, 3, 3)
+    ),
     "qwen4_exp_text": dict(
         indexer_n_heads=2,
         indexer_kv_heads=1,
@@ -183,6 +212,7 @@ SPECIAL: dict[str, dict] = {
         num_hashes=1,
     ),
     "gemma4_assistant_text": dict(hidden_size_per_layer_input=0),
+    "step3p5": dict(sliding_window=6),
     "zamba": dict(layers_block_type=["mamba", "hybrid"] * 2),
     "zaya": dict(num_experts_per_tok=1),
 }
@@ -216,12 +246,10 @@ def _kinds(default, layers: int) -> dict[str, list]:
     return {name: [values[i] for i in chosen] for name, values in lists.items()}
 
 
-def settings(config_class, architecture: str = "") -> dict:
-    """Keyword arguments that make a configuration tiny."""
-    default = config_class()
-    fields = set(inspect.signature(config_class.__init__).parameters)
-    fields |= set(getattr(config_class, "__dataclass_fields__", {}))
-    fields |= set(vars(default)) | set(getattr(config_class, "attribute_map", {}))
+def settings(default, architecture: str = "") -> dict:
+    """Keyword arguments that make a configuration like this one tiny."""
+    config_class = type(default)
+    fields = _fields(default)
     sub = getattr(config_class, "sub_configs", None) or {}
     found = {}
     mapped = set(getattr(config_class, "attribute_map", {}) or {})
@@ -239,7 +267,9 @@ def settings(config_class, architecture: str = "") -> dict:
         elif name in NOT_SIZES:
             if isinstance(old, int) and old >= VOCABULARY:
                 found[name] = value
-        elif isinstance(old, (int, float)) and not isinstance(old, bool):
+        elif isinstance(old, bool) or old == 0:  # zero switches something off
+            continue
+        elif isinstance(old, (int, float)):
             found[name] = min(old, value) if name in COUNTS else value
     layers = getattr(default, "num_hidden_layers", None)
     if isinstance(layers, int):
@@ -252,20 +282,36 @@ def settings(config_class, architecture: str = "") -> dict:
                     found[name] = count
     if "qk_rope_head_dim" in found and "kv_lora_rank" in found:
         found |= {k: v for k, v in MLA.items() if k in found}
-    for name, kind in sub.items():
+    for name in sub:
         inner = getattr(default, name, None)
         if inner is not None and name in fields:
             kind = type(inner)
-            found[name] = kind(**settings(kind, kind.model_type))
+            found[name] = kind(**_given(inner) | settings(inner, kind.model_type))
     return found | SPECIAL.get(architecture, {})
 
 
-def configuration(architecture: str):
-    """The tiny configuration of a model type."""
-    from transformers import CONFIG_MAPPING
+def _fields(config) -> set[str]:
+    """Names that a configuration's class takes."""
+    kind = type(config)
+    fields = set(inspect.signature(kind.__init__).parameters)
+    fields |= set(getattr(kind, "__dataclass_fields__", {}))
+    return fields | set(vars(config)) | set(getattr(kind, "attribute_map", {}))
 
-    config_class = CONFIG_MAPPING[architecture]
-    config = config_class(**settings(config_class, architecture))
+
+def _given(config) -> dict:
+    """What a composite sets in one of its parts: where it leaves the part's class."""
+    plain, fields = vars(type(config)()), _fields(config)
+    return {
+        name: value
+        for name, value in vars(config).items()
+        if name in fields and not name.startswith("_") and plain.get(name) != value
+    }
+
+
+def configuration(architecture: str, deeper: bool = False):
+    """The tiny configuration of a model type; with twice as many layers if deeper."""
+    config_class = _config_class(architecture)
+    config = config_class(**settings(config_class(), architecture))
     wanted = getattr(model_class(architecture), "config_class", None)
     if wanted is not None and not isinstance(config, wanted):
         # The model type is a composite's, the class is that of its text part.
@@ -276,18 +322,65 @@ def configuration(architecture: str):
     for name in NOT_SIZES:  # wrappers that look for it in the wrong place
         if not hasattr(config, name):
             setattr(config, name, None)
+    if deeper:
+        layers = config.num_hidden_layers
+        for name, value in vars(config).items():
+            if isinstance(value, list) and len(value) == layers:
+                setattr(config, name, value * 2)
+        config.num_hidden_layers = 2 * layers
     config._attn_implementation = "eager"
     return config
 
 
+# Text decoders that no mapping of causal models lists, and encoders in wide use.
+OTHERS = {
+    "chameleon": "ChameleonForConditionalGeneration",
+    "cosmos3_edge_text": "Cosmos3EdgeTextModel",
+    "ernie4_5_vl_moe_text": "Ernie4_5_VLMoeTextModel",
+    "glm4v_moe_text": "Glm4vMoeTextModel",
+    "glm4v_text": "Glm4vTextModel",
+    "glm5_next_text": "Glm5NextTextModel",
+    "glm_ocr_text": "GlmOcrTextModel",
+    "granite4_vision_text": "Granite4VisionTextModel",
+    "granite_docling_text": "GraniteDoclingTextModel",
+    "hunyuan_vl_text": "HunYuanVLTextModel",
+    "mistral4": "Mistral4ForCausalLM",
+    "mistral_large4_text": "MistralLarge4TextModel",
+    "molmo2_text": "Molmo2TextModel",
+    "muse_glimmer_text": "MuseGlimmerTextModel",
+    "muse_spark_text": "MuseSparkTextModel",
+    "paddleocr_vl_text": "PaddleOCRTextModel",
+    "qwen2_5_omni_text": "Qwen2_5OmniThinkerTextModel",
+    "qwen2_5_vl_text": "Qwen2_5_VLTextModel",
+    "qwen2_vl_text": "Qwen2VLTextModel",
+    "qwen3_omni_moe_text": "Qwen3OmniMoeThinkerTextModel",
+    "qwen3_vl_moe_text": "Qwen3VLMoeTextModel",
+    "qwen3_vl_text": "Qwen3VLTextModel",
+    "step3p5": "Step3p7TextModel",
+    **{
+        "albert": "AlbertForMaskedLM",
+        "deberta-v2": "DebertaV2ForMaskedLM",
+        "distilbert": "DistilBertForMaskedLM",
+        "esm": "EsmForMaskedLM",
+        "eurobert": "EuroBertForMaskedLM",
+        "gte": "GteForMaskedLM",
+        "jina_embeddings_v3": "JinaEmbeddingsV3ForMaskedLM",
+        "longformer": "LongformerForMaskedLM",
+        "modernbert": "ModernBertForMaskedLM",
+        "mpnet": "MPNetForMaskedLM",
+        "nomic_bert": "NomicBertForMaskedLM",
+    },
+}
+
+
 def architectures() -> dict[str, str]:
-    """Model types of all causal and encoder-decoder models, with their class."""
+    """Model types with their class: causal, encoder-decoder, and `OTHERS`."""
     from transformers.models.auto import modeling_auto as auto
 
     found = dict(auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES)
     found |= auto.MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES
     names = {n: c if isinstance(c, str) else c[0] for n, c in found.items()}
-    return dict(sorted(names.items()))
+    return dict(sorted((OTHERS | names).items()))
 
 
 def class_name(architecture: str) -> str:
@@ -300,6 +393,14 @@ def model_class(architecture: str):
     return getattr(transformers, class_name(architecture))
 
 
+def _config_class(architecture: str):
+    from transformers import CONFIG_MAPPING
+
+    if architecture in OTHERS:
+        return model_class(architecture).config_class
+    return CONFIG_MAPPING[architecture]
+
+
 def effective_start(model) -> dict[str, float]:
     """Means of the vectors as the class initialises them, by parameter."""
     return {
@@ -309,12 +410,22 @@ def effective_start(model) -> dict[str, float]:
     }
 
 
+def stored(model) -> dict:
+    """Parameters, and the buffers of real numbers that a checkpoint holds."""
+    kept = set(model.state_dict())
+    found = dict(model.named_parameters())
+    for name, buffer in model.named_buffers():
+        if name in kept and buffer.is_floating_point() and "running_" not in name:
+            found[name] = buffer
+    return found
+
+
 def randomise(model, seed: int) -> None:
     """Random weights: matrices of unit gain, vectors around where they were."""
     import torch
 
     random = torch.Generator().manual_seed(seed)
-    for name, p in model.named_parameters():
+    for name, p in stored(model).items():
         noise = torch.randn(p.shape, generator=random).to(p.dtype)
         with torch.no_grad():
             if name.endswith("bias"):
@@ -354,13 +465,13 @@ def inputs(model, config, seed: int) -> dict:
     return given
 
 
-def build(architecture: str):
+def build(architecture: str, deeper: bool = False):
     """(model, inputs, vectors at initialisation), the same every time."""
     import torch
 
     seed = seed_of(architecture)
     torch.manual_seed(seed)
-    config = configuration(architecture)
+    config = configuration(architecture, deeper)
     model = model_class(architecture)(config).eval().float()
     if architecture == "xmod":
         model.set_default_language("en_XX")

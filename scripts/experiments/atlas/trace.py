@@ -5,6 +5,7 @@ nodes of autograd's graph are kept beside them, so that it can be asked later
 what a tensor was computed from.
 """
 
+import inspect
 import linecache
 import sys
 from dataclasses import dataclass, field
@@ -63,6 +64,9 @@ class Functional:
     path: str  # the innermost module's
     where: str  # file:line
     cap: bool  # whether the source speaks of a cap there
+    function: object = None  # the function or method around it, and what it was given
+    given: dict = field(default_factory=dict)
+    site: str = ""  # q, k or qk, by the callers' name of the tensor
 
 
 @dataclass
@@ -107,25 +111,57 @@ def seen(tensor) -> Seen:
     return Seen(tensor.detach().clone(), node)
 
 
-def _line() -> tuple[str, bool] | None:
-    """The nearest line of a modeling file on the stack, and whether it caps."""
+def _frame():
+    """The nearest frame of a modeling file on the stack; None if there is none."""
     frame = sys._getframe(2)
     while frame is not None:
         name = frame.f_code.co_filename
         if name.endswith(NO_CAPS):
             return None
         if FOLDER in name.replace("\\", "/"):
-            at = frame.f_lineno
-            near = "".join(linecache.getline(name, i) for i in range(at - 2, at + 3))
-            return f"{Path(name).name}:{at}", "cap" in near.lower()
+            return frame
         frame = frame.f_back
     return None
 
 
-def _of_rows(args) -> bool:
-    """Whether a root is taken of one number a row, as a norm does."""
+def line_of() -> str | None:
+    """file:line of the modeling file that is running."""
+    frame = _frame()
+    return frame and f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
+
+
+def _around(frame) -> dict:
+    """Line, cap, function, arguments, and which tensor the function is given."""
+    import torch
+
+    name, at = frame.f_code.co_filename, frame.f_lineno
+    near = "".join(linecache.getline(name, i) for i in range(at - 2, at + 3))
+    found = {"where": f"{Path(name).name}:{at}", "cap": "cap" in near.lower()}
+    names = inspect.getargvalues(frame)
+    given = {n: frame.f_locals[n] for n in names.args if n in frame.f_locals}
+    function = frame.f_globals.get(frame.f_code.co_name)
+    if (owner := given.pop("self", None)) is not None:
+        function = getattr(owner, frame.f_code.co_name, None)
+    first = next((v for v in given.values() if isinstance(v, torch.Tensor)), None)
+    if not callable(function) or first is None:
+        return found
+    called, back = "", frame.f_back
+    for _ in range(3):
+        same = [n for n, v in back.f_locals.items() if v is first] if back else []
+        called = next((n for n in same if n[0] in "qk"), called)
+        back = back and back.f_back
+    site = "qk" if "query" in called and "key" in called else called[:1]
+    return found | {"function": function, "given": given, "site": site}
+
+
+def _of_rows(name: str, args) -> bool:
+    """Whether rows are normed: roots of one number each, lengths of eight or more."""
     shape = getattr(args[0], "shape", ()) if args else ()
-    return len(shape) > 1 and shape[-1] == 1 and shape.numel() > 1
+    if name == "sqrt":
+        return len(shape) > 1 and shape[-1] == 1 and shape.numel() > 1
+    if name in ("norm", "vector_norm", "normalize"):
+        return len(shape) > 1 and shape[-1] >= 8  # of few, the weights of experts
+    return True
 
 
 def follow(model, given: dict) -> Trace:
@@ -160,10 +196,11 @@ def follow(model, given: dict) -> Trace:
     class Watch(TorchFunctionMode):
         def __torch_function__(self, function, types, args=(), kwargs=None):
             name = getattr(function, "__name__", "")
-            if name in WATCHED and stack and (name != "sqrt" or _of_rows(args)):
-                where = _line()
-                if where:
-                    functional.append(Functional(name, stack[-1].path, *where))
+            if name in WATCHED and stack and _of_rows(name, args):
+                frame = _frame()
+                if frame is not None:
+                    found = _around(frame)
+                    functional.append(Functional(name, stack[-1].path, **found))
             return function(*args, **(kwargs or {}))
 
     hooks, replaced = [], []
