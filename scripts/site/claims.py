@@ -24,7 +24,7 @@ WORDS = {
         "wrong": "wrong",
         "open": "open",
         "met": "Met at ",
-        "heard": "A sentence that we heard; we have no source to show.",
+        "heard": "We have no source to show for this sentence.",
         "comma": ", ",
         "stop": ". ",
         "colon": ": ",
@@ -49,7 +49,7 @@ WORDS = {
         "wrong": "错误",
         "open": "未定",
         "met": "见于 ",
-        "heard": "听来的说法，手头没有出处。",
+        "heard": "这句话我们没有出处可以给出。",
         "comma": "、",
         "stop": "。",
         "colon": "：",
@@ -179,17 +179,25 @@ def entry(topic: str, row: dict, language: str) -> str:
 def _place(place: str) -> str:
     """Where a claim was met, as a link: a citation's key, or an address."""
     if found := citations.references().get(place):
-        return f"[{found.authors}, {found.year}]({found.url})"
-    return f"[{data_rows.host(place)}]({place})"
+        return _link(f"{found.authors}, {found.year}", found.url)
+    return _link(data_rows.host(place), place)
+
+
+def _link(text: str, url: str) -> str:
+    plain = text.replace("[", "\\[").replace("]", "\\]")
+    return f"[{plain}]({url})"
 
 
 def _sources(row: dict, words: dict) -> str:
     known, how = citations.references(), decided(row)
-    cited = []
-    for key in row.get("cite", ()):
-        if key not in known:
-            raise SourceError(f"claims: {row['id']}: unknown citation {key!r}")
-        cited.append(f"[{known[key].authors}, {known[key].year}]({known[key].url})")
+    keys = row.get("cite", ())
+    if unknown := [key for key in keys if key not in known]:
+        raise SourceError(f"claims: {row['id']}: unknown citation {unknown[0]!r}")
+    names = [f"{known[key].authors}, {known[key].year}" for key in keys]
+    cited = [
+        _link(name if names.count(name) == 1 else known[key].title, known[key].url)
+        for key, name in zip(keys, names, strict=True)
+    ]
     if how == "undecided" and row.get("check"):
         cited.insert(0, words["with"])
     by_check = how in ("code", "arithmetic", "record")

@@ -65,5 +65,9 @@ def problem_of_addresses(field: str, places) -> str | None:
 
 
 def host(address: str) -> str:
-    """The name under which an address is linked."""
-    return urlsplit(address).hostname.removeprefix("www.")
+    """The name under which an address is linked: its host, or repository and file."""
+    parts = urlsplit(address)
+    if parts.hostname == "github.com":
+        owner, name, *rest = parts.path.strip("/").split("/")
+        return ": ".join([f"{owner}/{name}", *rest[-1:]])
+    return parts.hostname.removeprefix("www.")

@@ -198,6 +198,33 @@ def test_bad(change, says):
     assert claims.problem_of({"id": "a"}).startswith("no claim")
 
 
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({}, "Decided by the code below. "),
+        ({"check": "arithmetic"}, "Decided by arithmetic on the numbers named below. "),
+        ({"check": "record"}, "Decided by a stored record. "),
+        ({"check": "example", "cite": ["ba2016layer"]}, "Decided by its sources; the"),
+        ({"verdict": "open"}, "Not decided; what there is: the code below. "),
+        (
+            {"cite": ["ba2016layer"]},
+            "Decided by the code below. Sources: [Ba et al., 2",
+        ),
+    ],
+)
+def test_a_row_says_what_decides_it(change, says):
+    assert claims._sources(GOOD | change, claims.WORDS["en"]).startswith(says)
+
+
+def test_a_place_is_named_after_its_host_or_repository():
+    assert claims._place("https://www.example.org/a/b") == (
+        "[example.org](https://www.example.org/a/b)"
+    )
+    blob = "https://github.com/me/notes/blob/0ab/a/teaching.md"
+    assert claims._place(blob) == f"[me/notes: teaching.md]({blob})"
+    assert claims._place("ba2016layer").startswith("[Ba et al., 2016](https://")
+
+
 def test_damaged_file_is_one_line(tmp_path, monkeypatch):
     monkeypatch.setattr(source, "ROOT", tmp_path)
     monkeypatch.setattr(claims, "FOLDER", tmp_path)

@@ -127,6 +127,7 @@ def test_good():
         ({"evidence": []}, "evidence is not a list"),
         ({"evidence": ["hearsay"]}, "evidence 'hearsay' is no"),
         ({"source": "me"}, "unknown field source"),
+        ({"asked": ["somebody"]}, "asked: somebody is no address"),
     ],
 )
 def test_bad_question(change, says):
