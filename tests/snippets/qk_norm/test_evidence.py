@@ -381,3 +381,19 @@ def test_gradient_of_a_normed_projection():
         along = (weight * far).detach().sum() / weight.detach().norm() / far.norm()
         assert abs(float(along)) < 1e-6
         assert_close(1000 * far, near, 1e-3)
+
+
+def test_gradients_of_a_replicated_key_head_are_added():
+    """Two devices with two query heads each share one key head: γ's parts add up."""
+    q, grad = torch.randn(2, 4, 5, 6, dtype=torch.float64)
+    k, v = torch.randn(2, 1, 5, 6, dtype=torch.float64)
+    gain = torch.randn(6, dtype=torch.float64, requires_grad=True)
+
+    def gradient(heads: slice):
+        keys = rms_norm(k, gain).expand_as(q[heads])
+        y = F.scaled_dot_product_attention(q[heads], keys, v.expand_as(q[heads]))
+        return torch.autograd.grad(y, gain, grad[heads])[0]
+
+    one, two, whole = map(gradient, (slice(0, 2), slice(2, 4), slice(0, 4)))
+    assert_close(one + two, whole, 1e-12)
+    assert not torch.allclose(one, whole, rtol=0.1)
