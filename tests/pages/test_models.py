@@ -16,7 +16,16 @@ FILE = ROOT / "docs" / "data" / "models.yml"
 ROWS = yaml.safe_load(FILE.read_text(encoding="utf-8"))
 NAMES = [row["model"] for row in ROWS]
 FIELDS = {
-    *("model", "family", "released", "architecture", "norm", "gain", "placement"),
+    *(
+        "model",
+        "family",
+        "document",
+        "weights",
+        "architecture",
+        "norm",
+        "gain",
+        "placement",
+    ),
     *("qk_norm", "eps", "caps", "differs", "source"),
 }
 WORDS = {
@@ -40,8 +49,10 @@ def problem_of(row: dict) -> str | None:
     for field, words in WORDS.items():
         if row[field] not in words:
             return f"{field} is none of {', '.join(sorted(words))}"
-    if not MONTH.fullmatch(str(row["released"])):
-        return "released is not a year and a month"
+    if not MONTH.fullmatch(str(row["document"])):
+        return "document is not a year and a month"
+    if not isinstance(row["weights"], bool):
+        return "weights is neither true nor false"
     if row["eps"] is not None and not (
         isinstance(row["eps"], float) and 0 < row["eps"] < 1e-3
     ):
@@ -89,10 +100,10 @@ def test_each_architecture_is_one_of_the_package(obeyed):
     obeyed(f"no architecture {name}" for name in sorted(asked - known))
 
 
-def test_enough_in_order_of_release():
+def test_enough_in_order_of_the_documents():
     assert len(ROWS) >= 70
     assert len(set(NAMES)) == len(NAMES)
-    months = [row["released"] for row in ROWS]
+    months = [row["document"] for row in ROWS]
     assert months == sorted(months)
 
 
@@ -103,7 +114,8 @@ def test_enough_in_order_of_release():
         ({"gain": 1}, "gain is none of"),
         ({"placement": "peri"}, "placement is none of"),
         ({"qk_norm": True}, "qk_norm is none of"),
-        ({"released": "2024"}, "released is not"),
+        ({"document": "2024"}, "document is not"),
+        ({"weights": "2024-09"}, "weights is neither"),
         ({"eps": "1e-6"}, "eps is neither"),
         ({"eps": 1.0}, "eps is neither"),
         ({"caps": "50"}, "caps is neither"),
@@ -118,3 +130,21 @@ def test_enough_in_order_of_release():
 )
 def test_bad(change, says):
     assert problem_of(ROWS[0] | change).startswith(says)
+
+
+@pytest.mark.parametrize("names", [("GLM-130B", "MiniMax-Text-01")])
+def test_one_structure_has_one_placement(names):
+    """Both codes take the residual behind the norm."""
+    found = {row["placement"] for row in ROWS if row["model"] in names}
+    assert found == {"residual-after-norm"}
+
+
+def test_what_was_never_published_is_not_called_released():
+    closed = {row["model"] for row in ROWS if not row["weights"]}
+    assert {"GPT-3", "PaLM", "ViT-22B", "Nemotron-4 15B"} <= closed
+
+
+def test_sources_of_one_repository_s_code_are_pinned():
+    """nanochat's cap changed on its main branch after the model was out."""
+    known = citations.references()
+    assert "/blob/master/" not in known["karpathy2025nanochat"].url

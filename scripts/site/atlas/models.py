@@ -10,7 +10,7 @@ FILE = ROOT / "docs" / "data" / "models.yml"
 
 
 def models() -> list[dict]:
-    """All models in the order of their release. SourceError, one line, if damaged."""
+    """All models in the order of their documents. SourceError, one line, if damaged."""
     return read_yaml(FILE) or []
 
 
@@ -30,12 +30,17 @@ def table(language: str) -> str:
         cells = (placement(model, words), qk(model, words))
         lines.append(
             f'<tr><th scope="row">{_name(model)} '
-            f"<small>{model['released']}</small></th>"
+            f"<small>{_said(model, words)}</small></th>"
             f"<td>{html.escape(norm(model, words))} <small>{eps(model)}</small></td>"
             + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells)
             + "</tr>"
         )
     return "\n".join([*lines, "</tbody>", "</table>"])
+
+
+def _said(model: dict, words: dict) -> str:
+    """The document's month, and that no weights were published."""
+    return model["document"] + ("" if model["weights"] else f" {words['no-weights']}")
 
 
 def _name(model: dict) -> str:

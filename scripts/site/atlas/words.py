@@ -13,7 +13,7 @@ WORDS = {
         "gain": "Gain",
         "eps": "ε",
         "cast": "Rounds",
-        "caption": "Norms of every architecture, by its class's defaults",
+        "caption": "Norms by architecture, with the defaults of its class",
         "pre": "pre",
         "post": "post",
         "sandwich": "sandwich",
@@ -46,7 +46,10 @@ WORDS = {
         "source": "Source",
         "overflow": "overflows in float16 at 300",
         "k-only": "k only",
-        "sites": {"final": "final", "embedding": "embedding", "gated": "gated"},
+        "sites": {
+            **{"final": "final", "embedding": "embedding", "gated": "gated"},
+            "head": "in the LM head",
+        },
         "brackets": " ({0})",
         "comma": ", ",
         "semicolon": "; ",
@@ -59,7 +62,8 @@ WORDS = {
         "latents": "Latents",
         "block": "The block of {name}: {equations}",
         "released": "Model",
-        "models": "Released models by date, each with its source",
+        "models": "Models by the document cited, each with its source",
+        "no-weights": "no weights",
     },
     "zh": {
         "architecture": "架构",
@@ -103,7 +107,10 @@ WORDS = {
         "source": "源码",
         "overflow": "float16 下输入 300 就溢出",
         "k-only": "只有 k",
-        "sites": {"final": "最终", "embedding": "词嵌入", "gated": "门控"},
+        "sites": {
+            **{"final": "最终", "embedding": "词嵌入", "gated": "门控"},
+            "head": "在 LM 头里",
+        },
         "brackets": "（{0}）",
         "comma": "、",
         "semicolon": "；",
@@ -116,7 +123,8 @@ WORDS = {
         "latents": "潜在向量",
         "block": "{name} 的块：{equations}",
         "released": "模型",
-        "models": "按发布时间排列的模型，各附出处",
+        "models": "按所引文献的时间排列的模型，各附出处",
+        "no-weights": "未公开权重",
     },
 }
 
@@ -259,6 +267,17 @@ REASONS = (
         {
             "en": "norms without a place in the equations: {0}",
             "zh": "有归一化层不在方程里：{0}",
+        },
+    ),
+    (
+        r"norms that never ran: (.+)",
+        {"en": "norms that never ran: {0}", "zh": "有归一化层没有跑到：{0}"},
+    ),
+    (
+        r"roots that no probe tells: (.+)",
+        {
+            "en": "roots of rows that the probes do not tell: {0}",
+            "zh": "逐行开根而探测认不出的：{0}",
         },
     ),
     (

@@ -10,7 +10,7 @@ INPUTS = (models.FILE,)
 WORDS = {
     "zh": {
         "caption": (
-            "什么时候变了什么：每个圆点是一个已发布的模型，横轴是发布时间，"
+            "什么时候变了什么：每个圆点是一个模型，横轴是所引文献的时间，"
             "一行是一种位置。实心橙点带 QK-Norm。"
         ),
         "alt": (
@@ -30,8 +30,8 @@ WORDS = {
     },
     "en": {
         "caption": (
-            "What changed when: a dot is a released model, by date and by where its "
-            "norms stand. Filled dots have QK-Norm."
+            "What changed when: a dot is a model, by the date of its document and by "
+            "where its norms stand. Filled dots have QK-Norm."
         ),
         "alt": (
             "A time line from 2017 to 2026 with five rows of dots. Post-Norm stands at "
@@ -61,12 +61,13 @@ def lane(model: dict) -> str:
         return "pre_rms" if model["norm"] == "RMSNorm" else "pre_layer"
     if model["placement"] in ("sandwich", "branch-output"):
         return "output"
-    return model["placement"] if model["placement"] == "post" else "other"
+    shifted = ("post", "residual-after-norm")  # one structure, cut at two places
+    return "post" if model["placement"] in shifted else "other"
 
 
 def when(model: dict) -> float:
     """The middle of a model's month, in years."""
-    year, month = str(model["released"]).split("-")
+    year, month = str(model["document"]).split("-")
     return int(year) + (int(month) - 0.5) / 12
 
 
