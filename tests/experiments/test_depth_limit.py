@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from scripts.experiments import depth_limit
-from scripts.measure.records import Record, rows_problem
+from scripts.measure.records import Record, find, rows_problem
 from scripts.measure.together import warm_up
 from tests.tiny import (
     check_facts_and_words,
@@ -304,3 +304,9 @@ def test_plot(record, lang):
     assert min(ends.values()) > 1  # beside the panel, where no curve runs
     assert by_depth.get_ylim() == by_rate.get_ylim()
     draw(depth_limit, made(record, lambda row: None), lang)
+
+
+def test_post_norm_passes_at_none_of_the_depths():
+    """The page says so in words; a new record that differs has to change them."""
+    (record,) = find("depth_limit")
+    assert depth_limit.facts(record)["post_trains_at"] == "0"
