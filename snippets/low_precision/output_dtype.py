@@ -1,4 +1,7 @@
+import warnings
+
 import torch
+from torch.nn import functional as F
 
 from snippets.low_precision.cast_order import (
     gemma_style,
@@ -7,7 +10,14 @@ from snippets.low_precision.cast_order import (
 )
 from snippets.rms_norm.reference import rms_norm
 
-methods = (llama_style, gemma_style, t5_style, rms_norm)
+warnings.filterwarnings("ignore", "Mismatch dtype")  # F.rms_norm's
+methods = {
+    "Llama": llama_style,
+    "Gemma": gemma_style,
+    "T5": t5_style,
+    "rms_norm": rms_norm,
+    "F.rms_norm": lambda x, gain, eps: F.rms_norm(x, (3,), gain, eps),
+}
 pairs = [
     (torch.bfloat16, torch.bfloat16),
     (torch.bfloat16, torch.float32),
@@ -19,12 +29,12 @@ short_name = {
     torch.bfloat16: "bf16",
     torch.float32: "fp32",
 }
-print("x     gain  ", *(f"{m.__name__:>11}" for m in methods))
+print("x     gain  ", *(f"{name:>10}" for name in methods))
 for x_dtype, gain_dtype in pairs:
     token = torch.tensor([1.0, -2.0, 3.0], dtype=x_dtype)
     scales = torch.tensor([0.5, 1.0, 1.5], dtype=gain_dtype)
-    names = [short_name[m(token, scales, 1e-6).dtype] for m in methods]
+    dtypes = [m(token, scales, 1e-6).dtype for m in methods.values()]
     print(
         f"{short_name[x_dtype]}  {short_name[gain_dtype]}  ",
-        *(f"{name:>11}" for name in names),
+        *(f"{short_name[dtype]:>10}" for dtype in dtypes),
     )

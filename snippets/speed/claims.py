@@ -7,7 +7,7 @@ WEIGHTS = BLOCKS * (4 * WIDTH**2 + 3 * WIDTH * INNER) + VOCABULARY * WIDTH
 BANDWIDTH, TENSOR_CORES = 4.8e12, 989e12  # H200, dense bfloat16; datasheet
 
 products = 2 * WEIGHTS / TENSOR_CORES
-print("model: one of many tokens, bfloat16, both rates at their peak")
+print("model: Llama-7B forward, per token, bfloat16, an H200's peaks")
 print(f"{'its matrix products':26} {products * 1e6:6.2f} us")
 for name in (
     "fused LayerNorm or RMSNorm",
@@ -18,6 +18,10 @@ for name in (
     norms = moved / BANDWIDTH
     share = norms / (norms + products)
     print(f"{name:26} {norms * 1e6:6.2f} us, {share:.1%} of the sum")
+# Backward a fused norm reads x and a gradient and writes one: 6 bytes more.
+norms = NORMS * WIDTH * (4 + 6) / BANDWIDTH
+share, name = norms / (norms + 3 * products), "fused, backward too"
+print(f"{name:26} {norms * 1e6:6.2f} us, {share:.1%} of the sum")
 
 by_hand = [
     bytes_per_element(CHAINS[f"{norm} by hand"], "float32")
