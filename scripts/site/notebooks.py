@@ -1,4 +1,4 @@
-"""Every page with code as a notebook that runs on its own.
+"""Every page with code as a notebook that runs on its own, and what copying hands over.
 
 Code cells are the page's blocks; a block that imports a snippet of an earlier page
 is preceded by a cell with that snippet's code, so the reader needs torch, on pages
@@ -14,32 +14,51 @@ from pathlib import Path
 
 from mkdocs.structure.files import File
 
+from scripts.site import copied
 from scripts.site.plain import has_code, parts
 from scripts.site.source import ROOT, embedded
 
 PREFIX = "snippets."
+PROGRAMS = ".programs.js"
 CONSTRAINTS = ROOT / "constraints.txt"
 TRITON = re.compile(r"^(import|from) triton\b", re.MULTILINE)
 
 
 def add(file, files, config) -> None:
-    """Publish a notebook beside a page with code: rms-norm.md -> rms-norm.ipynb."""
+    """Publish a notebook beside a page with code: rms-norm.md -> rms-norm.ipynb.
+
+    Where a block goes on from others, what the copy button hands over lies there too.
+    """
     path = Path(file.abs_src_path)
     if has_code(path.read_text(encoding="utf-8")):
         language, site_url = config.theme["language"], config.site_url or "/"
-        text = dumps(notebook(path, language, site_url, config.extra["words"]))
-        files.append(File.generated(config, uri_of(file), content=text))
+        book = notebook(path, language, site_url, config.extra["words"])
+        files.append(File.generated(config, uri_of(file), content=dumps(book)))
+        if text := programs(book, config.extra["words"]):
+            uri = uri_of(file, PROGRAMS)
+            files.append(File.generated(config, uri, content=text))
 
 
-def uri_of(file) -> str:
-    return file.src_uri.removesuffix(".md") + ".ipynb"
+def uri_of(file, suffix: str = ".ipynb") -> str:
+    return file.src_uri.removesuffix(".md") + suffix
 
 
 def link(page, files) -> None:
-    """Tell the theme where the page's notebook is."""
-    found = files.get_file_from_path(uri_of(page.file))
-    if found and page.file.src_uri.endswith(".md"):
-        page.meta["notebook"] = found.url
+    """Tell the theme where the page's notebook and the programs of its blocks are."""
+    for name, suffix in (("notebook", ".ipynb"), ("programs", PROGRAMS)):
+        found = files.get_file_from_path(uri_of(page.file, suffix))
+        if found and page.file.src_uri.endswith(".md"):
+            page.meta[name] = found.url
+
+
+def programs(book: dict, words: dict) -> str | None:
+    """The script of `copied` for a page's notebook; None if each block runs alone."""
+    code = [cell["source"] for cell in book["cells"] if cell["cell_type"] == "code"]
+    note = _note(words, "")
+    own = [n for n, source in enumerate(code) if not source.startswith(note)]
+    if all(len(copy.cells) == 1 for copy in copied.copies(code)):
+        return None
+    return copied.script(code, own)
 
 
 def notebook(path: Path, language: str, site_url: str, words: dict) -> dict:
@@ -87,11 +106,15 @@ def _self_contained(cells: list[dict], given: set[str], words: dict) -> list[dic
             source = "".join(cell["source"])
             for file in _imported(source, given):
                 given = given | {file}
-                note = f"# {words['earlier']}: snippets/{file}\n"
-                out.append(_code(note + _without_imports(embedded(file))))
+                note = _note(words, file)
+                out.append(_code(f"{note}\n{_without_imports(embedded(file))}"))
             cell = cell | {"source": _without_imports(source)}
         out.append(cell)
     return [cell | {"id": f"cell-{number}"} for number, cell in enumerate(out)]
+
+
+def _note(words: dict, file: str) -> str:
+    return f"# {words['earlier']}: snippets/{file}"
 
 
 def _imports_triton(cells: list[dict]) -> bool:

@@ -122,6 +122,47 @@ def test_notebook_button(language, path, site, open_page, browser_checks):
     browser_checks.add()
 
 
+def programs(page: Path) -> list[str]:
+    """What the blocks of a built page are copied as, by the script beside it."""
+    script = page.parent.with_suffix(".programs.js").read_text(encoding="utf-8")
+    data = json.loads(script[script.index("detail:") + 7 : script.rindex("}));")])
+    return [
+        "\n\n\n".join(filter(None, [imports, *(data["cells"][n] for n in cells)]))
+        + "\n"
+        for imports, cells in data["blocks"]
+    ]
+
+
+@pytest.mark.parametrize("language", ["zh", "en"])
+def test_every_block_has_its_program(language, site, browser_checks):
+    pages = [
+        script.with_suffix("").with_suffix("") / "index.html"
+        for script in (site[0] / language).rglob("*.programs.js")
+    ]
+    for page in pages:
+        blocks = page.read_text("utf-8").count('class="language-python highlight"')
+        assert len(programs(page)) == blocks > 0, page
+    assert len(pages) > 30
+    browser_checks.add(len(pages))
+
+
+def test_a_copied_block_brings_what_it_needs(site, open_page, browser_checks):
+    page = open_page(permissions=["clipboard-read", "clipboard-write"])
+    for path in ("placement/deepnorm/", "practice/norm-probe/"):
+        page.goto(site[1] + "en/" + path)
+        wanted = programs(site[0] / "en" / path / "index.html")
+        blocks = page.locator(".language-python.highlight")
+        for number in (0, blocks.count() - 1):
+            page.locator("details").evaluate_all("all => all.map(d => d.open = true)")
+            blocks.nth(number).hover()
+            blocks.nth(number).locator("[data-clipboard-target]").click()
+            page.get_by_text("Copied to clipboard").wait_for()
+            copied = page.evaluate("navigator.clipboard.readText()")
+            assert copied == wanted[number]
+            assert "snippets." not in copied
+    browser_checks.add(4)
+
+
 def test_tab_stays_out_of_the_closed_drawer(site, open_page, browser_checks):
     page = open_page(viewport=VIEWPORTS["phone"])
     page.goto(site[1] + "en/")

@@ -87,3 +87,33 @@ const reveal = () => {
 window.addEventListener("hashchange", reveal);
 new MutationObserver(choose).observe(document.body, { childList: true, subtree: true });
 choose();
+
+// A block of code is copied with what it needs of earlier blocks and pages, so that it
+// runs where it is pasted. The page's programs come when a button is reached for.
+const CODE = ".language-python.highlight";
+const programs = (link) =>
+  (link.programs ??= new Promise((resolve, reject) => {
+    addEventListener("programs", (event) => resolve(event.detail), { once: true });
+    const script = Object.assign(document.createElement("script"), { src: link.dataset.programs });
+    script.addEventListener("error", reject);
+    document.head.append(script);
+  }));
+const fill = async (button, link) => {
+  const { cells, blocks } = await programs(link);
+  const at = [...document.querySelectorAll(CODE)].indexOf(button.closest(CODE));
+  const [imports, own] = blocks[at];
+  const parts = [imports, ...own.map((index) => cells[index])].filter(Boolean);
+  button.dataset.clipboardText = parts.join("\n\n\n") + "\n";
+};
+const reached = (event) => {
+  const button = event.target.closest?.(`${CODE} [data-clipboard-target]`);
+  const link = document.querySelector("a[data-programs]");
+  if (!button || !link || button.dataset.clipboardText) return;
+  const filled = fill(button, link);
+  if (event.type !== "click") return filled.catch(() => {});
+  event.stopImmediatePropagation(); // until it is there
+  filled.catch(() => link.removeAttribute("data-programs")).then(() => button.click());
+};
+for (const type of ["pointerover", "focusin", "click"]) {
+  document.addEventListener(type, reached, true);
+}

@@ -1,0 +1,134 @@
+"""What the copy button hands over runs where it is pasted."""
+
+import contextlib
+import io
+import subprocess
+import sys
+import types
+
+import pytest
+
+from scripts.site import copied, notebooks
+from tests.fresh_main import alone, forget_main, runs_alone
+from tests.site.test_notebooks import book, code_cells, leave_alone, with_code
+
+# One page of each kind; all were run when this was written.
+RUN = [
+    "attention/qk-norm.md",
+    "foundations/layer-norm.md",
+    "interview/spot-the-bug.md",
+    "kernels/memory-bound.md",
+    "practice/norm-probe.md",
+    "rmsnorm/rms-norm.md",
+]
+
+
+def programs(uri: str) -> list[str]:
+    sources = [cell["source"] for cell in code_cells(book(uri, "en"))]
+    return [copied.program(sources, copy) for copy in copied.copies(sources)]
+
+
+@pytest.mark.parametrize("uri", RUN)
+def test_runs_where_it_is_pasted(uri, monkeypatch):
+    if runs_alone(uri):
+        said = alone(f"tests/site/test_copied.py::test_runs_where_it_is_pasted[{uri}]")
+        assert not said, said
+        return
+    cells, texts = code_cells(book(uri, "en")), programs(uri)
+    leave_alone(monkeypatch)
+    for cell, text in zip(cells, texts, strict=True):
+        main, printed = types.ModuleType("__main__"), io.StringIO()
+        monkeypatch.setitem(sys.modules, "__main__", main)
+        forget_main()
+        with contextlib.redirect_stdout(printed):
+            exec(compile(text, cell["id"], "exec"), vars(main))
+        expected = "".join(output["text"] for output in cell["outputs"]).rstrip()
+        assert printed.getvalue().rstrip().endswith(expected), text
+
+
+def unknown_names(texts: list[str], folder) -> str:
+    for number, text in enumerate(texts):
+        (folder / f"block_{number}.py").write_text(text, encoding="utf-8")
+    ruff = [
+        sys.executable,
+        "-m",
+        "ruff",
+        "check",
+        "--isolated",
+        "--select",
+        "F821,F401",
+    ]
+    done = subprocess.run(
+        [*ruff, "--output-format", "concise", "--no-cache", str(folder)],
+        capture_output=True,
+        text=True,
+    )
+    return "" if done.returncode == 0 else done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("uri", with_code())
+def test_no_name_is_missing_and_no_import_too_many(uri, tmp_path):
+    assert not unknown_names(programs(uri), tmp_path)
+
+
+def test_a_missing_name_is_noticed(tmp_path):
+    assert "F821" in unknown_names(["print(scale)\n"], tmp_path)
+
+
+def test_a_block_brings_what_it_needs_and_no_more():
+    sources = [
+        "import torch\nfrom torch import Tensor, nn\n\nd = 4  # (1)!",
+        "unused = torch.ones(d)",
+        "def twice(x: Tensor) -> Tensor:\n    return double * x\n\n\ndouble = 2",
+        "torch.manual_seed(0)\nx = torch.randn(d)",
+        "x = twice(x)\nprint([y for y in x], sum(x))",
+        "import math\nprint(math.pi)",
+    ]
+    copies = copied.copies(sources)
+    assert [copy.cells for copy in copies] == [
+        [0],
+        [0, 1],
+        [2],
+        [0, 3],
+        [0, 2, 3, 4],
+        [0, 3, 5],
+    ]
+    assert copied.program(sources, copies[2]) == (
+        "from torch import Tensor\n\n\n"
+        "def twice(x: Tensor) -> Tensor:\n    return double * x\n\n\ndouble = 2\n"
+    )
+    assert copied.program(sources, copies[0]) == "d = 4\n"
+    assert copies[5].imports == "import torch\nimport math"
+
+
+@pytest.mark.parametrize(
+    ("source", "asked"),
+    [
+        ("x = x + 1", {"x"}),
+        ("x += 1", {"x"}),
+        ("x = 1\nx += y", {"y"}),
+        ("def f(a, *b, c=d, **e):\n    g = a\n    return g, h", {"d", "h"}),
+        ("f = lambda a: a + b", {"b"}),
+        (
+            "class A(B):\n    c = D\n\n    def e(self):\n        return later()",
+            set("BD"),
+        ),
+        ("for i in range(n):\n    print(i)", {"n"}),
+        ("with open(path) as file:\n    file.read()", {"path"}),
+        ("y = [i for i in row if i]", {"row"}),
+    ],
+)
+def test_names_that_a_block_takes_from_elsewhere(source, asked):
+    setting = "row = n = path = y = x = h = d = b = B = D = later = i = a = 1"
+    names = asked | ({"later"} if "later" in source else set())
+    found = copied.copies([f"{name} = 1" for name in sorted(names)] + [source])[-1]
+    assert found.cells == list(range(len(names) + 1))
+    assert copied.copies([setting, source])[-1].cells[-1] == 1
+
+
+def test_pages_whose_blocks_run_alone_have_no_programs():
+    words = {"earlier": "from an earlier page"}
+    cells = [notebooks._code("a = 1\nprint(a)"), notebooks._code("b = 2")]
+    assert notebooks.programs({"cells": cells}, words) is None
+    cells.append(notebooks._code("print(b)"))
+    assert "programs" in notebooks.programs({"cells": cells}, words)
