@@ -29,6 +29,7 @@ def norm(site, name, **changes):
         fp16=True,
     )
     found = {"site": site, "name": name, "class": "Norm", "line": "m.py:1"} | plain
+    found["within"] = ""
     return [(found | changes)[field] for field in read.NORM]
 
 
@@ -275,7 +276,8 @@ def test_damaged_models_are_one_line(tmp_path, monkeypatch):
 def boxes(svg):
     """(kind, x, y, width) of each box, from the bottom upwards."""
     found = re.findall(
-        r'<rect class="(\w+)" x="([\d.]+)" y="(-[\d.]+)" width="([\d.]+)', svg
+        r'<rect class="(norm|branch)" x="([\d.]+)" y="(-[\d.]+)" width="([\d.]+)',
+        svg,
     )
     return sorted(
         ((k, float(x), -float(y), float(w)) for k, x, y, w in found), key=lambda b: b[2]
@@ -330,6 +332,58 @@ def test_boxes_do_not_overlap_and_stand_inside(equations):
         for _, other_x, other_y, other_w in found[:number]:
             apart = abs(y - other_y) >= drawing.BOX
             assert apart or x >= other_x + other_w or other_x >= x + w
+
+
+def test_a_stored_factor_stands_on_the_stream_after_the_sum():
+    _, (whole,) = drawing.parse("y = layer_scalar·(x + FFN(x))")
+    assert whole.factor == "layer_scalar" and len(whole.inner) == 2
+    svg = drawing.draw(["y = layer_scalar·(x + FFN(x))"], "a block")
+    assert ">×layer_scalar</text>" in svg and svg.count("<circle") == 1
+
+
+@pytest.mark.parametrize(
+    ("line", "factor"),
+    [
+        ("y = x + (1.4/√L)·FFN(x)", "×1.4/√L"),
+        ("y = scale⊙x + FFN(x)", "×scale"),
+        ("y = x + 0.5·FFN(x)", "×0.5"),
+    ],
+)
+def test_factors_are_shown(line, factor):
+    assert f">{factor}</text>" in drawing.draw([line], "a block")
+
+
+def test_norms_inside_a_branch_stand_in_its_box():
+    within = {"Attention": (["q_norm", "k_norm"], ["o_norm"])}
+    svg = drawing.draw(PRE, "a block", within)
+    assert svg.count('class="inner"') == 3
+    (x, y, w, h) = (
+        float(v)
+        for v in re.search(
+            r'"branch" x="([\d.]+)" y="(-[\d.]+)" width="([\d.]+)" height="([\d.]+)"',
+            svg,
+        ).groups()
+    )
+    inner = re.findall(
+        r'"inner" x="([\d.]+)" y="(-[\d.]+)" width="([\d.]+)" height="(\d+)"', svg
+    )
+    for ix, iy, iw, ih in (map(float, box) for box in inner):
+        assert x < ix and ix + iw < x + w and y < iy and iy + ih < y + h
+    assert drawing.draw(PRE, "a block", {"FFN": ([], [])}) == drawing.draw(
+        PRE, "a block"
+    )
+
+
+def test_which_norms_stand_inside():
+    found = row(
+        "beta",
+        norms=[
+            norm("q", "q_norm", within="Attention"),
+            norm("gated", "o_norm", within="Attention"),
+            norm("ffn-in", "ln"),
+        ],
+    )
+    assert read.within(found) == {"Attention": (["q_norm"], ["o_norm"])}
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,8 @@ An equation is a sum: what the stream carries, plus branches, each a chain of ca
     a = x + Attention(N[input_layernorm](x))
     y = N[ln_2](a + 0.5·FFN(a))
 
-Read from bottom to top; the stream is the line on the left.
+Read from bottom to top; the stream is the line on the left. Norms inside a
+branch stand in its box: those of what goes in below its name, others above.
 """
 
 import html
@@ -13,9 +14,14 @@ import re
 from dataclasses import dataclass
 from itertools import pairwise
 
-NUMBER = r"\d+(?:\.\d+)?(?:e[+-]?\d+)?|c(?=⊙)"  # c: one for each token or channel
+# A number, one for each token or channel, a stored one, or a formula of the depth.
+NUMBER = (
+    r"\d+(?:\.\d+)?(?:e[+-]?\d+)?(?![\w(])|[A-Za-z_][\w.]*(?=[⊙·])"
+    r"|\([\d.]+/?√?L\)(?=·)"
+)
 TOKEN = re.compile(rf"\s*(?:({NUMBER})|(N\[[^\]]*\]|[A-Za-z_]\w*)|(.))")
 CHAR, BOX, GAP, STEP = 7.0, 26, 14, 40  # px: a letter, a box, between, a level
+INNER, PAD = 18, 6  # px: a norm inside a branch's box, around it
 STREAM, MARGIN = 26, 12  # px: the stream's x, around the picture
 
 
@@ -60,6 +66,11 @@ def _term(tokens, at):
         factor, at = tokens[at][0], at + 1
         if at < len(tokens) and tokens[at][2] in ("·", "*", "⊙"):
             at += 1
+    if factor and at < len(tokens) and tokens[at][2] == "(":
+        inner, at = _sum(tokens, at + 1)
+        if at == len(tokens) or tokens[at][2] != ")":
+            raise EquationError("a bracket is not closed")
+        return Term(factor, (), inner), at + 1
     if at == len(tokens) or not tokens[at][1]:
         raise EquationError("a term is missing")
     name, at = tokens[at][1], at + 1
@@ -73,8 +84,12 @@ def _term(tokens, at):
     return Term(factor, (name,), inner), at + 1
 
 
-def draw(equations: list[str], label: str) -> str:
-    """The SVG of a block. EquationError if an equation is no sum of chains."""
+def draw(equations: list[str], label: str, within=None) -> str:
+    """The SVG of a block. EquationError if an equation is no sum of chains.
+
+    ``within`` is {branch: (norms below its name, norms above)}.
+    """
+    within = within or {}
     parsed = [parse(equation) for equation in equations]
     for (left, _), (_, terms) in pairwise(parsed):
         if _stream_of(terms) != left:
@@ -91,18 +106,18 @@ def draw(equations: list[str], label: str) -> str:
         y += GAP
         fork = y
         if branches and (stream or len(branches) > 1):
-            top, right = _branches(marks, fork, branches, shared, stream, right)
+            top, right = _branches(marks, fork, branches, shared, stream, right, within)
             y = top + STEP - GAP
             marks.append(_line([(STREAM, fork - GAP), (STREAM, y - 9)]))
             marks.append(_plus(STREAM, y))
             if stream and stream.factor:
-                marks.append(_text(STREAM + 8, y - 22, f"×{stream.factor}"))
+                marks.append(_text(STREAM + 8, y - 22, f"×{_bare(stream.factor)}"))
             y += 9
         else:  # nothing is added: the chain stands on the stream
             chain = branches[0] if branches else stream
             after = (*chain.calls, *after)
         for name in after:
-            y, right = _on_stream(marks, y, name, right)
+            y, right = _on_stream(marks, y, name, right, within)
         marks.append(_line([(STREAM, y), (STREAM, y + GAP)]))
         y += GAP
         marks.append(_text(STREAM + 8, y, left))
@@ -124,7 +139,8 @@ def _stream_of(terms) -> str:
 def _peeled(terms) -> tuple[tuple[str, ...], tuple[Term, ...]]:
     """(calls around a whole sum, its terms)."""
     if len(terms) == 1 and isinstance(terms[0].inner, tuple):
-        return terms[0].calls, terms[0].inner
+        (term,) = terms
+        return (*term.calls, *([f"×{term.factor}"] if term.factor else [])), term.inner
     return (), terms
 
 
@@ -139,17 +155,22 @@ def _shared(branches: list[Term]) -> int:
     return max(same - 1, 0)
 
 
-def _branches(marks, fork, branches, shared, stream, right):
+def _branches(marks, fork, branches, shared, stream, right, within):
     """Columns of boxes from the fork upwards; (y of the highest, right edge)."""
-    depth = max(len(term.calls) for term in branches)
-    x, top, x0 = STREAM + 34, fork + STEP * depth, STREAM + 34
+    heights = [
+        sum(_size(name, within)[1] + GAP for name in term.calls) for term in branches
+    ]
+    common = sum(_size(name, within)[1] + GAP for name in branches[0].calls[:shared])
+    top, x0 = fork + max(heights), STREAM + 34
+    if stream and stream.factor:  # written beside the stream
+        x0 = max(x0, STREAM + 20 + CHAR * (len(_bare(stream.factor)) + 1))
+    x = x0
     ends = []
     for number, term in enumerate(branches):
         names = term.calls[shared:] if number else term.calls
-        labels = [_label(name) for name in names]
-        width = max(len(text) for text in labels) * CHAR + 16
+        width = max(_size(name, within)[0] for name in names)
         middle = x + width / 2
-        y = foot = fork + STEP * (shared if number else 0)
+        y = foot = fork + (common if number else 0)
         own = stream is None or term.inner == stream.inner
         if number and shared:
             foot += 6  # clear of the box below
@@ -159,43 +180,73 @@ def _branches(marks, fork, branches, shared, stream, right):
         else:
             inner = term.inner if isinstance(term.inner, str) else "…"
             marks.append(_text(middle + 6, y + 2, inner))
-        for name, text in zip(names, labels, strict=True):
+        for name in names:
             marks.append(_line([(middle, foot), (middle, y + GAP)], arrow=True))
-            marks.append(_box(middle, y + GAP, width, text, name))
-            y += STEP
+            marks.append(_box(middle, y + GAP, width, name, within))
+            y += GAP + _size(name, within)[1]
             foot = y
         marks.append(_line([(middle, y), (middle, top + STEP - GAP)]))
         if term.factor:
-            marks.append(_text(middle + 6, top + 8, f"×{term.factor}"))
+            marks.append(_text(middle + 6, top + 8, f"×{_bare(term.factor)}"))
         ends.append(middle)
         right = max(right, x + width)
-        x += width + 16
+        if term.factor:
+            right = max(right, middle + 12 + CHAR * (len(_bare(term.factor)) + 1))
+        x = max(x + width, right) + 16
     joint = top + STEP - GAP
     marks.append(_line([(ends[-1], joint), (STREAM + 9, joint)], arrow=True))
     return top, max(right, x0)
 
 
-def _on_stream(marks, y, name, right):
-    text = _label(name)
-    width = len(text) * CHAR + 16
+def _on_stream(marks, y, name, right, within):
+    width, height = _size(name, within)
     left = 2
     marks.append(_line([(STREAM, y), (STREAM, y + GAP)], arrow=True))
-    marks.append(_box(left + width / 2, y + GAP, width, text, name))
-    return y + GAP + BOX, max(right, left + width)
+    marks.append(_box(left + width / 2, y + GAP, width, name, within))
+    return y + GAP + height, max(right, left + width)
+
+
+def _bare(factor: str) -> str:
+    return factor.strip("()")
 
 
 def _label(name: str) -> str:
     return name[2:-1] if name.startswith("N[") else name
 
 
-def _box(middle, y, width, text, name) -> str:
+def _size(name: str, within: dict) -> tuple[float, float]:
+    """Width and height of a call's box, with the norms inside it."""
+    width, height = len(_label(name)) * CHAR + 16, float(BOX)
+    for norms in within.get(name, ()):
+        if norms:
+            inside = sum(len(norm) * CHAR + 10 + PAD for norm in norms)
+            width, height = max(width, inside + PAD), height + INNER + PAD
+    return width, height
+
+
+def _box(middle, y, width, name, within) -> str:
     kind = "norm" if name.startswith("N[") else "branch"
-    return (
-        f'<rect class="{kind}" x="{middle - width / 2:g}" y="{-y - BOX:g}" '
-        f'width="{width:g}" height="{BOX}" rx="4"/>'
-        f'<text x="{middle:g}" y="{-y - BOX / 2 + 4:g}" text-anchor="middle">'
-        f"{html.escape(text)}</text>"
-    )
+    _, height = _size(name, within)
+    below, above = within.get(name, ((), ()))
+    base = y + (INNER + PAD if below else 0)
+    marks = [
+        f'<rect class="{kind}" x="{middle - width / 2:g}" y="{-y - height:g}" '
+        f'width="{width:g}" height="{height:g}" rx="4"/>'
+        f'<text x="{middle:g}" y="{-base - BOX / 2 + 4:g}" text-anchor="middle">'
+        f"{html.escape(_label(name))}</text>"
+    ]
+    for norms, at in ((below, y + PAD), (above, base + BOX)):
+        x = middle - (sum(len(norm) * CHAR + 10 + PAD for norm in norms) - PAD) / 2
+        for norm in norms:
+            wide = len(norm) * CHAR + 10
+            marks.append(
+                f'<rect class="inner" x="{x:g}" y="{-at - INNER:g}" '
+                f'width="{wide:g}" height="{INNER}" rx="3"/>'
+                f'<text x="{x + wide / 2:g}" y="{-at - INNER / 2 + 4:g}" '
+                f'text-anchor="middle">{html.escape(norm)}</text>'
+            )
+            x += wide + PAD
+    return "".join(marks)
 
 
 def _text(x, y, text) -> str:

@@ -46,19 +46,22 @@ def entry(name: str, found: list[dict], language: str) -> str:
             parts += [_reason(row, language) + words["stop"], ""]
             continue
         equations = row["equations"] or []
-        if equations and equations not in drawn:
-            drawn.append(equations)
-            label = words["block"].format(name=name, equations="; ".join(equations))
-            parts += [_picture(equations, label), ""]
+        within = atlas.within(row)
+        if equations and (equations, within) not in drawn:
+            drawn.append((equations, within))
+            inside = [f"{b}: {', '.join(x + y)}" for b, (x, y) in within.items()]
+            said = "; ".join([*equations, *inside])
+            label = words["block"].format(name=name, equations=said)
+            parts += [_picture(equations, label, within), ""]
             lines = (f"<code>{html.escape(line)}</code>" for line in equations)
             parts += [f'<p class="equations">{"<br>".join(lines)}</p>', ""]
         parts += [f"- {line}" for line in details(row, language)] + [""]
     return "\n".join(parts)
 
 
-def _picture(equations: list[str], label: str) -> str:
+def _picture(equations: list[str], label: str, within: dict) -> str:
     try:
-        return f"<div>{drawing.draw(equations, label)}</div>"
+        return f"<div>{drawing.draw(equations, label, within)}</div>"
     except drawing.EquationError:
         return ""  # the equations stand below in any case
 

@@ -11,7 +11,10 @@ from scripts.measure import records
 from scripts.site.atlas.words import decimal
 from scripts.site.source import SourceError
 
-NORM = ("site", "name", "class", "kind", "gain", "bias", "eps", "cast", "fp16", "line")
+NORM = (
+    *("site", "name", "class", "kind", "gain", "bias", "eps", "cast", "fp16"),
+    *("line", "within"),
+)
 # Where the norm of a block's branches stands, the most telling place first.
 MAIN = (
     *("shared-in", "attention-in", "mixer-in", "ffn-in"),
@@ -68,6 +71,17 @@ def main_norm(row: dict) -> dict:
     return next(places, {})
 
 
+def within(row: dict) -> dict[str, tuple[list, list]]:
+    """{branch: (norms of what goes in, norms behind)}, for those that have any."""
+    found: dict[str, tuple[list, list]] = {}
+    for norm in norms(row):
+        if norm["within"]:
+            below, above = found.setdefault(norm["within"], ([], []))
+            side = above if norm["site"] == "gated" else below
+            side += [norm["name"]] if norm["name"] not in side else []
+    return found
+
+
 def qk_norms(row: dict) -> list[list]:
     """The norms on queries and keys proper, without latents and indexers."""
     return [entry for entry in row["qk"] or () if entry[0] in ("q", "k")]
@@ -110,7 +124,8 @@ def oddities(row: dict) -> dict[str, str]:
         "indexer": any("indexer" in where for where in sites | tensors),
         "gated": "gated" in sites,
         "factors": any(
-            re.search(r"\d\s*[·*]", line) for line in row["equations"] or ()
+            re.search(r"[\w)]·|⊙", line) and row["placement"] != "multi-stream"
+            for line in row["equations"] or ()
         ),
         # A Post-Norm block ends with one.
         "no_final": bool(main_norm(row))
