@@ -148,3 +148,26 @@ def test_sources_of_one_repository_s_code_are_pinned():
     """nanochat's cap changed on its main branch after the model was out."""
     known = citations.references()
     assert "/blob/master/" not in known["karpathy2025nanochat"].url
+
+
+def test_an_eps_of_base_models_is_said_of_them_alone():
+    (row,) = (row for row in ROWS if row["model"].startswith("Qwen2.5 72B"))
+    assert row["model"].endswith("(base)") and "Instruct" in row["differs"]["en"]
+
+
+def test_the_time_line_claims_no_end_and_one_lane_for_post_norm():
+    from scripts.site.diagrams import norm_timeline
+
+    assert "ends in" not in norm_timeline.WORDS["en"]["alt"]
+    lanes = {norm_timeline.lane(row) for row in ROWS if "Post-Norm" in str(row)}
+    shifted = [row for row in ROWS if row["placement"] == "residual-after-norm"]
+    assert {norm_timeline.lane(row) for row in shifted} == {"post"} <= lanes
+
+
+def test_the_glossary_keeps_methods_and_their_numbers_apart():
+    text = (ROOT / "docs" / "data" / "glossary.yml").read_text(encoding="utf-8")
+    known = yaml.safe_load(text)
+    assert "spectral norm" not in known  # that is the singular value itself
+    assert "singular value" in known["spectral normalization"]["en"]
+    assert "n + F(n)" in known["HybridNorm"]["en"]
+    assert "every row" not in known["nGPT"]["en"]  # writers are normed by columns
