@@ -335,7 +335,8 @@ def test_numbers_in_equations_follow_from_no_size():
             for line in row["equations"]
             if re.search(r"(?<![\w.(])\d+(\.\d+)?·", line)
         }
-        assert found <= {"beam"}  # whose factors follow the index of the layer
+        # Factors of the index of the layer, and a constant of the configuration.
+        assert found <= {"beam", "granite_docling_text"}
 
 
 def unresolved(rows: list[dict], measured: list[dict]) -> list[str]:
