@@ -254,7 +254,12 @@ def facts(record) -> dict[str, str]:
         "v_norm": number(v_norm=True),
         "latent": number(latent=True),
         "gated": number(gated=True),
-        "fp16_unsafe": number(fp16=False),
+        "fp16_unsafe": str(
+            sum(  # unresolved ones too: their norms were probed
+                any(norm[FP16] is False for row in rows for norm in row["norms"])
+                for rows in every.values()
+            )
+        ),
         "soft_cap": number(cap=True),
         "unusual_start": number(start=True),
     }

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from scripts.experiments import model_atlas
 from scripts.measure import records
 
 FIXTURE = Path(__file__).with_name("by_hand.yml")
@@ -324,6 +325,13 @@ def test_what_the_pages_say_of_caps():
         assert caps["xlstm"] == {"gate_soft_cap": 15, "output_logit_soft_cap": 30}
         assert caps["inkling2_text"]["mlp_gate_softcap"] == 4
         assert caps["inkling2_text"]["mlp_up_softcap"] == 25
+
+
+def test_what_the_pages_say_of_float16():
+    for record in records.find("model_atlas"):
+        wrong = {r["architecture"] for r in record.rows for n in r["norms"] if not n[8]}
+        assert wrong == {"reformer"}
+        assert model_atlas.facts(record)["fp16_unsafe"] == "1"
 
 
 def test_numbers_in_equations_follow_from_no_size():
