@@ -547,22 +547,22 @@ DESIGN = Design(
         },
         "edges.frozen_pre": {
             "zh": (
-                "48 层的 Pre-Norm 和 6 层的夹心归一化冻结各块时，最好的学习率是最大的"
-                "那个；更大的没有试，这两个对照也许还能更低。"
+                "冻结的 Pre-Norm 在 12、24、48 和 200 层时，最好的学习率是最大的那个；"
+                "更大的没有试，这个对照也许还能更低。"
             ),
             "en": (
-                "Frozen Pre-Norm with 48 layers and the frozen sandwich with 6 are "
-                "best at the greatest rate; greater ones might do better."
+                "Frozen Pre-Norm with 12, 24, 48 and 200 layers is best at the "
+                "greatest rate; greater ones might do better."
             ),
         },
         "edges.frozen_sandwich": {
             "zh": (
-                "48 层的 Pre-Norm 和 6 层的夹心归一化冻结各块时，最好的学习率是最大的"
-                "那个；更大的没有试，这两个对照也许还能更低。"
+                "冻结的夹心归一化在 6、48 和 200 层时，最好的学习率是最大的那个；"
+                "更大的没有试，这个对照也许还能更低。"
             ),
             "en": (
-                "Frozen Pre-Norm with 48 layers and the frozen sandwich with 6 are "
-                "best at the greatest rate; greater ones might do better."
+                "The frozen sandwich with 6, 48 and 200 layers is best at the "
+                "greatest rate; greater ones might do better."
             ),
         },
     },

@@ -233,8 +233,8 @@ DESIGN = Design(
     lacks={
         "widths": {
             "en": (
-                "One width was measured: the factors belong to it, the order of what "
-                "breaks may not."
+                "One width was measured: the factors belong to it, and at another the "
+                "order of what breaks may change, too."
             ),
             "zh": "只测了一种宽度：系数只对它成立，先后顺序换了宽度也可能不同。",
         }

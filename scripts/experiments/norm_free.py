@@ -600,7 +600,7 @@ WORDS = {
             "ReZero {re_zero_end}，nGPT {ngpt_end}；学习率最大时 DyT 升到虚线。"
             "中图：各取最好的学习率，{steps} 步里损失怎样下降；后半程 SkipInit 和 "
             "ReZero 最低。下图：RMSNorm 与 nGPT 分别训练 {lengths} 步的最终损失；"
-            "最短的两种两条线重合，最长的是 {rms_norm_end} 和 {ngpt_end}。"
+            "最短的两种里两条线靠得很近，最长的是 {rms_norm_end} 和 {ngpt_end}。"
         ),
     },
     "en": {
@@ -640,8 +640,9 @@ WORDS = {
             "rate DyT rises to the dashed line. Middle: "
             "how the loss falls during {steps} steps, each at its best learning "
             "rate; SkipInit and ReZero are lowest in the second half. Bottom: final "
-            "losses of RMSNorm and nGPT in trainings of {lengths} steps; the lines "
-            "coincide for the two shortest and end at {rms_norm_end} and {ngpt_end}."
+            "losses of RMSNorm and nGPT in trainings of {lengths} steps; for the "
+            "two shortest the lines lie close together, and they end at {rms_norm_end} "
+            "and {ngpt_end}."
         ),
     },
 }

@@ -480,18 +480,19 @@ WORDS = {
         "title": "新建模型：残差流有多大，第一步走多远",
         "factor": "倍数（对数刻度）",
         "stream": "末层之后残差流的均方根（开头是 1）",
-        "sgd_all": "一步 SGD 的输出变化：{most} 层比 {least} 层",
-        "signs_all": "一步符号更新的输出变化：{most} 层比 {least} 层",
+        "sgd_all": "全部参数走一步 SGD，输出的变化：{most} 层比 {least} 层",
+        "signs_all": "全部参数走一步符号更新，输出的变化：{most} 层比 {least} 层",
         "band": "{seeds} 个种子的中位数，d = {wide}；浅色小点：d = {narrow}。",
         "caption": (
             "二十种残差配方，都没有训练：残差流增长到多少，以及层数从 {least} 增到 "
-            "{most} 时，一步更新让输出移动的幅度变为原来的多少。"
+            "{most} 时，全部参数（包括增益和偏置）走一步，输出移动的幅度变为原来的"
+            "多少。"
         ),
         "alt": (
             "点图，一行一种配方，横轴是对数刻度的倍数。残差流：Pre-Norm {pre_rms}，"
             "Magneto {magneto_rms}，Post-Norm 和 DeepNorm 都是 {post_rms}，"
             "CompleteP {complete_p_rms}，深度缩放的夹心 {pangu_rms}。"
-            "一步 SGD 的输出变化：Post-Norm {post_sgd_all}，ResiDual "
+            "全部参数走一步 SGD 的输出变化：Post-Norm {post_sgd_all}，ResiDual "
             "{residual_sgd_all}，Pre-Norm {pre_sgd_all}，DeepNorm "
             "{deepnorm_sgd_all}，CompleteP {complete_p_sgd_all}。"
         ),
@@ -501,21 +502,21 @@ WORDS = {
         "title": "Fresh stacks: how large the stream, how far the first step",
         "factor": "factor (logarithmic)",
         "stream": "RMS of the stream behind the last layer (1 at first)",
-        "sgd_all": "Output's change by an SGD step, {most} layers over {least}",
-        "signs_all": "Output's change by a sign step, {most} layers over {least}",
+        "sgd_all": "Output's change, SGD step on all: {most} layers over {least}",
+        "signs_all": "Output's change, sign step on all: {most} layers over {least}",
         "band": "Medians of {seeds} seeds, d = {wide}; pale and small: d = {narrow}.",
         "caption": (
             "Twenty residual recipes, none trained: how large the stream becomes, and "
-            "how much farther one step moves the output of {most} layers than that of "
-            "{least}."
+            "how much farther one step on all that learns, gains and biases too, moves "
+            "the output of {most} layers than that of {least}."
         ),
         "alt": (
             "Dot plot, one row a recipe, factors on a logarithmic axis. Stream: "
             "Pre-Norm {pre_rms}, Magneto {magneto_rms}, Post-Norm and DeepNorm "
             "{post_rms}, CompleteP {complete_p_rms}, depth-scaled sandwich "
-            "{pangu_rms}. Change by an SGD step: Post-Norm {post_sgd_all}, ResiDual "
-            "{residual_sgd_all}, Pre-Norm {pre_sgd_all}, DeepNorm "
-            "{deepnorm_sgd_all}, CompleteP {complete_p_sgd_all}."
+            "{pangu_rms}. Change by an SGD step on all that learns: Post-Norm "
+            "{post_sgd_all}, ResiDual {residual_sgd_all}, Pre-Norm {pre_sgd_all}, "
+            "DeepNorm {deepnorm_sgd_all}, CompleteP {complete_p_sgd_all}."
         ),
     },
 }

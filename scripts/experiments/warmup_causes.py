@@ -1,8 +1,8 @@
 """What does warm-up do? Arms that take away one suspect at a time.
 
 Small Post-Norm and Pre-Norm decoders on bytes of Python's standard library, each
-arm at every rate of a grid. An arm differs from plain Adam without warm-up in one
-thing, chosen so that the published explanations of warm-up disagree about it:
+arm at every rate of a grid. An arm makes one change to plain Adam without warm-up,
+chosen so that the published explanations of warm-up disagree about it:
 
 adam            no warm-up
 warm_up         the rate rises linearly over the first WARM of the steps
@@ -457,9 +457,9 @@ DESIGN = Design(
     words={
         "en": {
             "question": (
-                "Warm-up lowers the loss of a Post-Norm model at high rates. With one "
-                "suspect taken away at a time, how much of that gain does an arm keep "
-                "without warm-up?"
+                "In a set-up chosen for it, warm-up lowers the loss of a Post-Norm "
+                "model. With one suspect taken away at a time, how much of that gain "
+                "does an arm keep without warm-up?"
             ),
             "refuted_by": (
                 "Written before the run. Variance of the second moment: refuted if "
@@ -491,8 +491,8 @@ DESIGN = Design(
         },
         "zh": {
             "question": (
-                "学习率较大时，预热能降低 Post-Norm 的损失。不预热，每次排除一个嫌疑，"
-                "还能保住多少好处？"
+                "在特意挑选的设置里，预热能降低 Post-Norm 的损失。不预热，每次排除一个"
+                "嫌疑，还能保住多少好处？"
             ),
             "refuted_by": (
                 "以下在运行之前写定。二阶矩的方差：如果先攒好二阶矩一点好处也保不住，"
@@ -709,7 +709,7 @@ WORDS = {
             "{frequencies} 计；竖线：中位数。虚线：频率表。"
         ),
         "caption": (
-            "{layers} 层小解码器（d = {d}，{steps} 步）：每种做法只改一处，"
+            "{layers} 层小解码器（d = {d}，{steps} 步）：每种做法对普通 Adam 改动一处，"
             "各 {rates} 个学习率、{seeds} 个种子。"
         ),
         "alt": (
@@ -746,8 +746,8 @@ WORDS = {
             "frequencies."
         ),
         "caption": (
-            "Small decoders of {layers} layers (d = {d}, {steps} steps): each arm "
-            "changes one thing, at {rates} rates with {seeds} seeds."
+            "Small decoders of {layers} layers (d = {d}, {steps} steps): each arm is "
+            "one change to plain Adam, at {rates} rates with {seeds} seeds."
         ),
         "alt": (
             "Two dot charts of the final loss, mean over the rates, smaller is better; "

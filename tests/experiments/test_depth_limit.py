@@ -1,11 +1,13 @@
 """The experiment measures what its page says, and says it in both languages."""
 
+import re
 from math import inf, log
 
 import pytest
 import torch
 
 from scripts.experiments import depth_limit
+from scripts.measure import design
 from scripts.measure.records import Record, find, rows_problem
 from scripts.measure.together import warm_up
 from tests.tiny import (
@@ -310,3 +312,19 @@ def test_post_norm_passes_at_none_of_the_depths():
     """The page says so in words; a new record that differs has to change them."""
     (record,) = find("depth_limit")
     assert depth_limit.facts(record)["post_trains_at"] == "0"
+
+
+def test_each_control_on_the_edge_is_named():
+    shape = depth_limit.DESIGN
+    (record,) = find("depth_limit")
+    on_edge = {}
+    for arm, (layers,) in sorted(design.edges(shape.read(record))):
+        on_edge.setdefault(f"edges.{arm}", []).append(layers)
+    said = {
+        (rule, language): [int(n) for n in re.findall(r"\d+", text)]
+        for rule, texts in shape.lacks.items()
+        for language, text in texts.items()
+    }
+    assert said == {
+        (rule, to): on_edge[rule] for rule in on_edge for to in ("en", "zh")
+    }
