@@ -164,14 +164,16 @@ def test_gpt_2_moved_the_norm_and_added_a_last_one():
 
 
 def test_pre_norm_needs_a_last_norm():
-    def size(placement, layers):  # of what the head reads
+    def size(placement, layers, change=lambda decoder: None):  # of what the head reads
         decoder, seen = fresh(placement, layers, 0), []
+        change(decoder)
         decoder.head.register_forward_pre_hook(lambda _, x: seen.append(rms(x[0])))
         decoder(random_text(0))
         return seen[0]
 
     bare = [size(BARE, layers) for layers in (4, 16, 64)]
     assert bare[0] > 1.5 and bare[1] > 1.5 * bare[0] and bare[2] > 1.5 * bare[1]
+    assert size(BARE, 64, scale_writers) < 1.5  # GPT-2's initialization
     for layers in (4, 16, 64):
         assert abs(size(PRE, layers) - 1) < 0.01
         assert abs(size(POST, layers) - 1) < 0.01
