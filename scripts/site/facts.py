@@ -3,7 +3,8 @@
 `[[ facts.norm_speed_cpu.noise ]]`  a number of a record, formatted once
 `[[ figures.norm_speed_cpu ]]`      the figure, one for each machine with a record
 `[[ designs.norm_speed_cpu ]]`      its design, folded: question, arms, controls, grid
-`[[ diagrams.tensor_axes ]]`        a drawing that explains
+`[[ diagrams.decoder_block ]]`      a drawing that explains
+`[[ explore.numbers ]]`             a live figure
 `[[ lists.glossary ]]`              what a page shows of docs/data
 `[[ claims.attention_logits ]]`     the ledger's rows of a topic
 `[[ atlas.table ]]`                the model atlas's table and blocks
@@ -27,6 +28,7 @@ from scripts.site import (
     claims,
     designs,
     diagram,
+    explore,
     lists,
     mock,
     svg,
@@ -141,6 +143,7 @@ def check_names(markdown: str) -> None:
             "figures": lambda: Names("figure", {}),
             "designs": lambda: Names("design", dict.fromkeys(designed())),
             "diagrams": lambda: Names("diagram", dict.fromkeys(diagram.names())),
+            "explore": lambda: Names("live figure", dict.fromkeys(explore.names())),
             "lists": lambda: Names("list", dict.fromkeys(lists.NAMES)),
             "claims": lambda: Names("list of claims", dict.fromkeys(claims.names())),
             "atlas": lambda: Names("part of the atlas", dict.fromkeys(atlas.NAMES)),
@@ -206,6 +209,17 @@ class Diagrams(Names):
         return drawing(name, self._language, self._labels)
 
 
+class Explore(Names):
+    """Live figures of the page in hand, in its language."""
+
+    def __init__(self, language, page_root):
+        super().__init__("live figure", {})
+        self._language, self._root = language, page_root
+
+    def __missing__(self, name):
+        return explore.page(name, self._language, self._root())
+
+
 class Designs(Names):
     """Designs of experiments, with what their first record holds."""
 
@@ -259,6 +273,7 @@ def define_env(env):
     env.variables["figures"] = Figures(language, labels, page_root)
     env.variables["designs"] = Designs(language)
     env.variables["diagrams"] = Diagrams(language, labels)
+    env.variables["explore"] = Explore(language, page_root)
     env.variables["lists"] = Lists(language, lists.make)
     env.variables["claims"] = Lists(language, claims.make)
     env.variables["atlas"] = Lists(language, atlas.make)

@@ -22,6 +22,7 @@ from scripts.site import (  # noqa: E402
     citations,
     claims,
     decks,
+    explore,
     facts,
     formulas,
     labs,
@@ -111,6 +112,7 @@ def on_files(files, config, **_):
                 source.check(Path(file.abs_src_path).read_text(encoding="utf-8"))
                 notebooks.add(file, files, config)
     published.add(files, config)
+    explore.add(files, config)
     with one_line("atlas"):
         downloads.add(files, config)
     with one_line("decks"):

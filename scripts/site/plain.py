@@ -15,6 +15,7 @@ from scripts.site import (
     claims,
     designs,
     diagram,
+    explore,
     facts,
     lists,
     mock,
@@ -117,6 +118,8 @@ def _resolve(text: str, language: str) -> str:
         if kind == "diagrams":
             words = diagram.load(rest).WORDS[language]
             return f"*{words['caption']}* {words['alt']}"
+        if kind == "explore":
+            return explore.text(rest, language)
         if kind == "mock":
             return mock.text(language)
         if kind == "atlas":

@@ -1,8 +1,17 @@
-"""Live figures in Chromium: their engine as the modules it is written as."""
+"""Live figures in Chromium: moved by hand, shared by address, standing without scripts.
+
+Their engine is loaded here as the modules it is written as; tests/explore holds it
+against torch.
+"""
+
+import re
 
 import pytest
 
 from scripts.site import explore
+from tests.browser import length
+from tests.browser.conftest import VIEWPORTS
+from tests.browser.crawl import Watch, axe_violations, fits
 from tests.explore.conftest import loaded
 
 HOST = "http://engine.test/"
@@ -59,4 +68,152 @@ def test_modules_compute_what_the_tested_script_does(modules, browser_checks):
     with loaded() as engine:
         assert engine.run(f"() => ({COMPUTE})({ONE_SCOPE})") == found
     assert len(found) > 1000
+    browser_checks.add(1)
+
+
+PAGES = {
+    "numbers": "rmsnorm/low-precision/",
+    "cells": "foundations/batch-norm-vs-layer-norm/",
+}
+EVERY = [(language, name) for language in ("en", "zh") for name in PAGES]
+
+
+@pytest.fixture
+def figure(site, open_page):
+    """figure(language, name, query, **context) -> the element; nothing may go wrong."""
+    watches = []
+
+    def opened(language, name, query="", **options):
+        page = open_page(**options)
+        watches.append(Watch(page, site[1]))
+        page.goto(f"{site[1]}{language}/{PAGES[name]}{query}")
+        return page.locator(f"explore-{name}")
+
+    yield opened
+    assert not [problem for watch in watches for problem in watch.problems]
+
+
+def settled(element) -> str:
+    """What a screen reader is told once the state has stood still."""
+    element.page.wait_for_timeout(600)
+    return element.locator("[role=status]").text_content()
+
+
+@pytest.mark.parametrize(("language", "name"), EVERY)
+def test_by_keyboard(language, name, figure, browser_checks):
+    element = figure(language, name)
+    view, before = element.locator(".view"), settled(element)
+    opening = view.inner_html()
+    slider = element.locator("input[type=range]").first
+    output = element.locator("input[type=range] + [data-of]").first
+    shown = output.inner_text()
+    slider.focus()
+    for _ in range(3):
+        element.page.keyboard.press("ArrowLeft")
+    assert output.inner_text() == slider.get_attribute("aria-valuetext") != shown
+    assert view.inner_html() != opening
+    assert settled(element) != before
+    assert f"{name}=" in element.page.url
+    moved = view.inner_html()
+    element.page.reload()
+    assert view.inner_html() == moved  # the address holds the state
+    element.locator("button[value='']").click()
+    assert view.inner_html() == opening
+    settled(element)
+    assert f"{name}=" not in element.page.url
+    browser_checks.add(6)
+
+
+@pytest.mark.parametrize(("language", "name"), EVERY)
+def test_presets_by_touch(language, name, figure, browser_checks):
+    element = figure(language, name, viewport=VIEWPORTS["phone"], has_touch=True)
+    presets = element.locator("[aria-pressed]")
+    told = set()
+    for number in range(presets.count()):
+        presets.nth(number).tap()
+        assert presets.nth(number).get_attribute("aria-pressed") == "true"
+        assert element.locator("[aria-pressed=true]").count() == 1
+        told.add(element.locator(".shows").inner_text())
+        assert fits(element.page, VIEWPORTS["phone"]["width"])
+    assert len(told) == presets.count() and "" not in told
+    assert not axe_violations(element.page)
+    browser_checks.add(3)
+
+
+def test_a_cell_is_chosen_by_hand_and_by_arrows(figure, browser_checks):
+    element = figure("en", "cells")
+    cells = element.locator("input[name=cell]")
+    cells.nth(4).click()
+    assert element.locator("rect.chosen").count() == 6
+    element.page.keyboard.press("ArrowRight")
+    assert cells.nth(5).is_checked()
+    assert "position 2, feature 2" in settled(element)
+    browser_checks.add(3)
+
+
+def test_a_row_is_typed(figure, browser_checks):
+    element = figure("en", "numbers")
+    element.locator("input[name=row]").fill("1e4 <b> 2")
+    assert element.locator(".normed tbody th").all_inner_texts()[:2] == ["10000", "2"]
+    element.locator("select").select_option("bfloat16")
+    assert element.locator(".chosen th").inner_text().startswith("bfloat16")
+    browser_checks.add(2)
+
+
+@pytest.mark.parametrize("query", ["?cells=x", "?cells=99_9e9_7_no", "?cells=_____"])
+def test_a_broken_address_does_no_harm(query, figure, browser_checks):
+    element = figure("en", "cells", query)
+    assert element.locator("rect.chosen").count() == 6
+    assert element.locator("form").evaluate("f => [...new FormData(f)].length") == 4
+    browser_checks.add(2)
+
+
+@pytest.mark.parametrize(("language", "name"), EVERY)
+def test_without_scripts_and_in_print(language, name, figure, browser_checks):
+    still = figure(language, name, java_script_enabled=False)
+    assert still.locator(".view").is_visible()
+    assert not still.locator("form").is_visible()
+    live = figure(language, name)
+    live.page.emulate_media(media="print")
+    assert live.locator(".view").is_visible()
+    assert not live.locator("form").is_visible()
+    assert live.locator(".view").inner_html() == still.locator(".view").inner_html()
+    browser_checks.add(3)
+
+
+def test_reached_from_another_page(site, open_page, browser_checks):
+    page = open_page(viewport=VIEWPORTS["desktop"])
+    watch = Watch(page, site[1])
+    page.goto(f"{site[1]}en/rmsnorm/rms-norm/")
+    assert not [url for url in watch.weight if explore.ASSETS in url]
+    page.locator("nav a[href*='low-precision']").first.click()
+    page.locator("explore-numbers form").wait_for()
+    page.locator("explore-numbers [aria-pressed]").nth(2).click()
+    assert "∞" in page.locator("explore-numbers .normed").inner_text()
+    assert [url for url in watch.weight if url.endswith("numbers.js")]
+    assert not watch.problems
+    browser_checks.add(4)
+
+
+def test_pages_without_a_figure_load_nothing(site, browser_checks):
+    with_one = {
+        file.relative_to(site[0] / "en").parent.as_posix() + "/"
+        for file in (site[0] / "en").rglob("*.html")
+        if explore.ASSETS in file.read_text(encoding="utf-8")
+    }
+    assert with_one == set(PAGES.values())
+    browser_checks.add(1)
+
+
+@pytest.mark.parametrize(("language", "name"), EVERY)
+def test_page_is_not_longer(language, name, figure, browser_checks):
+    path = f"{language}/{PAGES[name]}"
+    found = length.measure(figure(language, name).page, path)
+    assert not found.problems()
+    browser_checks.add(1)
+
+
+def test_nothing_moves_by_itself(browser_checks):
+    css = explore.STYLE.read_text(encoding="utf-8")
+    assert not re.search(r"animation|transition", css)
     browser_checks.add(1)

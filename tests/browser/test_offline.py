@@ -175,6 +175,19 @@ def test_quiz_by_keyboard(language, page, browser_checks):
     browser_checks.add(4)
 
 
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_live_figure(language, page, browser_checks):
+    page.goto(f"{page.address}{language}/rmsnorm/low-precision.html")
+    view = page.locator("explore-numbers .view")
+    opening = view.inner_html()
+    page.locator("explore-numbers input[name=eps]").focus()
+    page.keyboard.press("ArrowLeft")
+    assert view.inner_html() != opening
+    page.wait_for_timeout(600)
+    assert "numbers=" in page.url
+    browser_checks.add(2)
+
+
 def test_portal(page, browser_checks):
     page.goto(page.address + "index.html")
     page.wait_for_url(page.address + "en/index.html")

@@ -13,6 +13,7 @@ from scripts.site import (
     citations,
     claims,
     diagram,
+    explore,
     facts,
     lists,
     mock,
@@ -22,7 +23,8 @@ from scripts.site.source import ROOT, without_fences
 from tests.pages import test_numbers, test_terms, test_typography
 
 NAME = re.compile(r"\[\[(.*?)\]\]")
-KINDS = "figures|designs|diagrams|lists|claims|interview|mock|atlas|cite"
+KINDS = "figures|designs|diagrams|explore|lists|claims|interview|mock|atlas|cite"
+ALONE = ("figures", "designs", "diagrams", "explore")
 PARTS = re.compile(rf" (facts\.\w+\.\w+|(?:{KINDS})\.\w+) ")
 EXPERIMENTS = records.experiments()
 RECORDS = sorted(p for p in records.RECORDS.rglob("*") if p.is_file())
@@ -41,9 +43,7 @@ def violations(text: str, known: dict[str, set[str]]) -> list[str]:
                 kind := parts[1].partition(".")[0]
             ]:
                 found.append(f"{number}: {kind} {name!r} is unknown")
-            elif (
-                kind in ("figures", "designs", "diagrams") and line.strip() != match[0]
-            ):
+            elif kind in ALONE and line.strip() != match[0]:
                 found.append(f"{number}: {match[0]} is not alone on its line")
     return found
 
@@ -56,6 +56,7 @@ def known() -> dict[str, set[str]]:
         "figures": {name for name in EXPERIMENTS if records.find(name)},
         "designs": set(facts.designed()),
         "diagrams": set(diagram.names()),
+        "explore": set(explore.names()),
         "lists": set(lists.NAMES),
         "claims": set(claims.names()),
         "atlas": set(atlas.NAMES),
@@ -161,6 +162,7 @@ def test_no_figure_without_its_record(obeyed):
 KNOWN = {
     "cite": {"who2020what"},
     "diagrams": {"axes"},
+    "explore": {"numbers"},
     "facts": {"speed.ratio"},
     "figures": {"speed"},
 }
@@ -183,6 +185,7 @@ def test_good():
         ("who2020what", "who2020why", "1: cite 'who2020why' is unknown"),
         ("figures.speed", "figures.sped", "3: figures 'sped' is unknown"),
         ("figures.speed", "diagrams.axe", "3: diagrams 'axe' is unknown"),
+        ("figures.speed", "explore.cells", "3: explore 'cells' is unknown"),
         ("[[ figures", "See [[ figures", "3: [[ figures.speed ]] is not alone"),
         ("times", "[[1, 2]]", "1: [[1, 2]] is no fact"),
     ],

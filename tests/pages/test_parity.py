@@ -12,7 +12,7 @@ from tests.pages.reading import EN, ZH, nav, nav_files
 BOX = re.compile(r"^( *)(!!!|\?\?\?\+?) +(\w+)")
 ITEM = re.compile(r"^( *)(?:[-*+]|(\d+)\.) +")
 ROW = re.compile(r"^ *\|")
-FIGURE = re.compile(r"^ *(\[\[ *(?:figures|designs|diagrams)\.\w+ *\]\])")
+FIGURE = re.compile(r"^ *(\[\[ *(?:figures|designs|diagrams|explore)\.\w+ *\]\])")
 INLINE = {  # compared as multisets within a section: word order differs
     "formula": re.compile(r"(?s)\$\$(.+?)\$\$|(?<![\\$])\$(?! )([^$]+?)(?<! )\$"),
     "name": re.compile(r"\[\[ *(\w+\.[\w.]+) *\]\]"),

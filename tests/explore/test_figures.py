@@ -1,0 +1,290 @@
+"""Live figures: what they show is what torch computes; both languages; small; alone."""
+
+import gzip
+import re
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from scripts.site import claims, explore
+from scripts.site.source import LANGUAGES
+from tests.pages import test_numbers, test_terms, test_typography
+from tests.pages.reading import EN
+
+NAMES = explore.names()
+MOST_BYTES = 60_000  # script and style of a page with one figure, compressed
+FORBIDDEN = re.compile(
+    r"\b(?:eval|Function|fetch|XMLHttpRequest|WebSocket|sendBeacon|import)\(|https?:"
+)
+
+
+def texts(words: dict) -> dict[str, str]:
+    return {key: text for key, text in words.items() if isinstance(text, str)}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_figure_is_on_a_page(name):
+    assert any(f"[[ explore.{name} ]]" in page.text for page in EN.values())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_figure_is_small(name):
+    parts = explore.script(name).encode(), explore.STYLE.read_bytes()
+    assert sum(len(gzip.compress(part)) for part in parts) <= MOST_BYTES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_figure_asks_nobody(name):
+    assert not FORBIDDEN.search(explore.script(name))
+
+
+@pytest.mark.parametrize("planted", ["eval('1')", "new Function('x')", "import('./a')"])
+def test_a_planted_request_is_found(planted):
+    assert FORBIDDEN.search(planted)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_figure_speaks_both_languages(name, obeyed):
+    words = {
+        language: explore.ask(name, f"Object.keys(figure.words.{language})")
+        for language in LANGUAGES
+    }
+    assert words["zh"] == words["en"]
+    presets = explore.ask(name, "figure.presets")
+    for language in LANGUAGES:
+        said = list(texts(explore.ask(name, f"figure.words.{language}")).values())
+        said += [
+            explore.ask(name, f"figure.says(figure.opening, figure.words.{language})")
+        ]
+        said += [text for p in presets for text in (p[language], p["shows"][language])]
+        found = [v for text in said for v in test_numbers.violations(text)]
+        if language == "zh":
+            long = [text for text in said if len(text) > 4]
+            found += [v for text in long for v in test_typography.violations(text)]
+            found += [v for t in said for v in test_terms.refused(t, test_terms.TERMS)]
+        obeyed(f"{name}: {language}: {v}" for v in found)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_presets_are_claims_of_the_ledger(name):
+    verdicts = {row["id"]: row["verdict"] for _, row in claims.everything()}
+    for preset in explore.ask(name, "figure.presets"):
+        assert verdicts[preset["claim"]] == preset["verdict"]
+        assert preset["state"].keys() == explore.ask(name, "figure.opening").keys()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_page_holds_the_opening_state(name):
+    for language in LANGUAGES:
+        page = explore.page(name, language, "../")
+        call = f"figure.view(figure.opening, figure.words.{language})"
+        assert explore.ask(name, call) in page and "\n" not in page
+        assert explore.text(name, language).count("*") == 2
+
+
+def computed(name, state: dict) -> dict:
+    """What a figure computes for a state; numbers JSON has not come as text."""
+    opening = explore.ask(name, "figure.opening") | state
+    return explore.ask(
+        name,
+        "JSON.parse(JSON.stringify(figure.compute("
+        + str(opening).replace("'", '"')
+        + "), (_, v) => typeof v === 'number' && !Number.isFinite(v) ? String(v) : v))",
+    )
+
+
+def preset(name, claim: str) -> dict:
+    found = explore.ask(name, "figure.presets")
+    return computed(name, next(p["state"] for p in found if p["claim"] == claim))
+
+
+def outputs(found: dict) -> dict[str, list]:
+    return {order["order"]: order["y"] for order in found["orders"]}
+
+
+def test_numbers_overflow_gives_zeros():
+    found = outputs(preset("numbers", "overflow-in-rms-norm-gives-nan"))
+    assert set(found["naive"]) == {0} and 0 not in found["gemma"]
+
+
+def test_numbers_the_sum_may_overflow():
+    found = preset("numbers", "the-sum-of-squares-is-what-overflows")
+    squares = [v * v for v in found["row"]]
+    assert max(squares) < 65504 < sum(squares)
+    assert outputs(found)["naive"] == pytest.approx(found["exact"], rel=2e-3)
+
+
+def test_numbers_an_epsilon_that_vanishes():
+    found = preset("numbers", "a-tiny-epsilon-prevents-division-by-zero")
+    stored = next(s for s in found["stored"] if s["name"] == "float16")
+    assert found["eps"] > 0 and stored["eps"] == stored["square"] == 0
+    assert set(outputs(found)["naive"]) == {"Infinity", "-Infinity"}
+
+
+def misses(found: dict) -> dict[str, int]:
+    return {
+        order: sum(a != b for a, b in zip(y, found["nearest"], strict=True))
+        for order, y in outputs(found).items()
+    }
+
+
+def test_numbers_bfloat16_and_the_upcast():
+    found = preset("numbers", "bfloat16-makes-the-upcast-unnecessary")
+    assert misses(found)["naive"] > misses(found)["gemma"]
+    assert all(isinstance(v, float) for v in outputs(found)["naive"])
+
+
+def test_numbers_cast_orders_differ():
+    found = preset("numbers", "the-order-of-cast-and-gain-does-not-matter")
+    assert misses(found)["llama"] > misses(found)["gemma"] == 0
+
+
+def test_numbers_float32_overflows():
+    found = preset("numbers", "float32-rms-norm-cannot-overflow")
+    assert all(set(y) == {0} for y in outputs(found).values())
+
+
+@pytest.mark.parametrize("format", ["bfloat16", "float16", "float32", "float8_e5m2"])
+def test_numbers_exact_and_nearest_are_torchs(format):
+    state = {
+        "row": "0.7, -3, 12.5, 0.01",
+        "scale": "-1",
+        "gain": "1.7",
+        "format": format,
+    }
+    found, dtype = computed("numbers", state), getattr(torch, format)
+    x = (torch.tensor([0.7, -3, 12.5, 0.01]) / 2).to(dtype).double()
+    gain = torch.full((4,), 1.7).to(dtype).double()
+    exact = F.rms_norm(x, (4,), gain, 1e-6)
+    assert found["row"] == x.tolist()
+    assert found["exact"] == pytest.approx(exact.tolist(), rel=1e-12)
+    assert found["nearest"] == exact.float().to(dtype).double().tolist()
+    for stored in found["stored"]:
+        kind = getattr(torch, stored["name"])
+        kept = torch.tensor(6.25).to(kind).float()
+        assert stored["x"] == kept.item()
+        assert stored["square"] == (kept * kept).to(kind).float().item()
+        assert stored["eps"] == torch.tensor(1e-6).to(kind).float().item()
+
+
+@pytest.mark.parametrize(
+    "text", ["", "x", "1e999", "1,2,3,4,5,6,7,8,9,10", "0 0", "，3、4"]
+)
+def test_numbers_any_row_is_read(text):
+    found = computed("numbers", {"row": text})
+    assert 1 <= len(found["row"]) <= 8
+    state = f'{{...figure.opening, row: "{text}"}}'
+    assert explore.ask("numbers", f"figure.says({state}, figure.words.en)")
+
+
+N, L, C = 2, 5, 4
+NORMS = ("train", "eval", "layer", "rms", "group", "instance")
+
+
+def normed(name, x, mask) -> torch.Tensor:
+    """x (N, L, C) by torch; statistics of BatchNorm over ``mask`` where it is given."""
+    channels = x.movedim(-1, 1)
+    if name == "layer":
+        return F.layer_norm(x, (C,))
+    if name == "rms":
+        return F.rms_norm(x, (C,), eps=1e-5)
+    if name == "eval":
+        return F.batch_norm(channels, torch.zeros(C), torch.ones(C)).movedim(1, -1)
+    if name == "train":
+        kept = x.flatten(0, 1) if mask is None else x[mask]
+        return (x - kept.mean(0)) * (kept.var(0, correction=0) + 1e-5).rsqrt()
+    if mask is not None:  # each sequence alone, its padding left out
+        groups = 2 if name == "group" else C
+        parts = []
+        for rows, kept in zip(x, mask, strict=True):
+            split = rows.view(L, groups, C // groups)
+            real = split[kept].movedim(1, 0).flatten(1)  # (groups, values)
+            mean, variance = real.mean(1), real.var(1, correction=0)
+            scaled = (split - mean[:, None]) * (variance[:, None] + 1e-5).rsqrt()
+            parts.append(scaled.reshape(L, C))
+        return torch.stack(parts)
+    norm = F.group_norm(channels, 2) if name == "group" else F.instance_norm(channels)
+    return norm.movedim(1, -1)
+
+
+@pytest.mark.parametrize("padding", ["counted", "masked"])
+@pytest.mark.parametrize("batch", [1, 2])
+@pytest.mark.parametrize(
+    ("cell", "value"), [(17, 4.0), (0, -3.5), (26, 0.1), (39, 5.0)]
+)
+def test_cells_that_move_are_torchs(cell, value, batch, padding):
+    state = {"cell": str(cell), "value": str(value), "batch": str(batch)}
+    found = computed("cells", state | {"padding": padding})
+    chosen = cell % (batch * L * C)
+    assert found["chosen"] == chosen
+    before = torch.tensor(list(found["before"].values())).view(batch, L, C)
+    after = before.clone()
+    after.view(-1)[chosen] = value
+    mask = None
+    if padding == "masked":
+        mask = torch.ones(batch, L, dtype=torch.bool)
+        mask[1:, -2:] = False
+    for norm in found["norms"]:
+        alone = norm["name"] in ("layer", "rms", "eval")
+        used = None if alone else mask
+        by = (
+            normed(norm["name"], after, used) - normed(norm["name"], before, used)
+        ).abs()
+        assert norm["moved"] == (by.flatten() > 0.005).nonzero().flatten().tolist()
+        assert norm["by"] == pytest.approx(by.flatten().tolist(), abs=1e-5)
+
+
+def of(found: dict) -> dict[str, dict]:
+    return {norm["name"]: norm for norm in found["norms"]}
+
+
+def test_cells_show_the_claims():
+    leak = of(preset("cells", "the-causal-mask-keeps-a-decoder-causal"))
+    assert leak["train"]["earlier"] and not leak["layer"]["earlier"]
+    alone = of(preset("cells", "layer-norm-sees-one-token"))
+    assert alone["layer"]["tokens"] == alone["rms"]["tokens"] == 0
+    assert len(alone["layer"]["moved"]) == len(alone["rms"]["moved"]) == 4
+    ignored = of(preset("cells", "groupnorm-and-instancenorm-ignore-the-batch"))
+    for name in ("group", "instance"):
+        assert min(ignored[name]["moved"]) >= L * C and ignored[name]["tokens"] == L - 1
+    assert not ignored["train"]["earlier"]  # other sequences are no past
+    masked = of(preset("cells", "padding-is-why-text-dropped-batchnorm"))
+    assert masked["train"]["tokens"] == 0
+    counted = of(computed("cells", {"cell": "36", "padding": "counted"}))
+    assert counted["train"]["tokens"] == N * L - 1
+    one = of(preset("cells", "decoding-with-a-batch-of-one-breaks-batchnorm"))
+    assert one["eval"]["tokens"] == 0 and one["train"]["tokens"] == L - 1
+
+
+def the_laws() -> None:
+    test_cells_show_the_claims()
+    for padding in ("counted", "masked"):
+        test_cells_that_move_are_torchs(26, 0.1, 2, padding)
+    test_numbers_exact_and_nearest_are_torchs("bfloat16")
+    test_numbers_cast_orders_differ()
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        ("cells", "const MOVED = 0.005", "const MOVED = 0.2"),
+        ("cells", "const EPS = 1e-5", "const EPS = 0.1"),
+        ("cells", 'centred: name !== "rms"', "centred: true"),
+        ("cells", 'if (name === "eval")', "if (false)"),
+        ("cells", "masked && cells.count", "cells.count"),
+        ("cells", "t >= first && t < mine", "t > mine"),
+        ("numbers", "round(Number(one), format)", "Number(one)"),
+        ("numbers", "round(v, format));", "Math.fround(v));"),
+        ("numbers", "kept.length + eps", "kept.length"),
+        ("numbers", "eps: round(eps, format)", "eps"),
+        ("numbers", "Math.fround(kept * kept)", "x * x"),
+    ],
+)
+def test_a_mistake_is_noticed(name, old, new, monkeypatch):
+    right = explore.script(name)
+    assert right.count(old) == 1
+    other = {n: explore.script(n) for n in NAMES} | {name: right.replace(old, new)}
+    monkeypatch.setattr(explore, "script", other.__getitem__)
+    with pytest.raises(AssertionError):
+        the_laws()
