@@ -184,7 +184,7 @@ def test_live_figure(language, page, browser_checks):
     page.keyboard.press("ArrowLeft")
     assert view.inner_html() != opening
     page.wait_for_timeout(600)
-    assert "numbers=" in page.url
+    assert "numbers.eps=-7" in page.url
     browser_checks.add(2)
 
 

@@ -40,6 +40,7 @@ export function define(figure) {
   const language = document.documentElement.lang.startsWith("zh") ? "zh" : "en";
   const words = figure.words[language];
   const keys = Object.keys(figure.opening);
+  const named = (key) => `${figure.name}.${key}`;
 
   customElements.define(
     tag,
@@ -92,17 +93,18 @@ export function define(figure) {
 
       settle(state) {
         this.spoken.textContent = `${this.shows.textContent} ${figure.says(state, words)}`;
-        const same = keys.every((key) => state[key] === figure.opening[key]);
         const url = new URL(location.href);
-        if (same) url.searchParams.delete(figure.name);
-        else url.searchParams.set(figure.name, keys.map((key) => state[key]).join("_"));
+        for (const key of keys) {
+          if (state[key] === figure.opening[key]) url.searchParams.delete(named(key));
+          else url.searchParams.set(named(key), state[key]);
+        }
         if (this.isConnected && url.href !== location.href) history.replaceState(history.state, "", url);
       }
 
-      /** The state that the address holds, if any. */
+      /** What the address holds of a state: ?numbers.eps=-8 */
       address() {
-        const values = new URLSearchParams(location.search).get(figure.name)?.split("_") ?? [];
-        return Object.fromEntries(values.map((value, i) => [keys[i], value]));
+        const held = new URLSearchParams(location.search);
+        return Object.fromEntries(keys.map((key) => [key, held.get(named(key)) ?? undefined]));
       }
     },
   );
