@@ -651,12 +651,12 @@ WORDS = {
         "best": "best possible",
         "band": (
             "Line: median of {seeds} seeds. Band: least to greatest. Thin and dashed: "
-            "the same model with its blocks frozen as drawn."
+            "the same model with its blocks frozen at initialization."
         ),
         "caption": (
             "The same narrow decoder (d = {d}) with four placements of its norms, each "
             "trained for {steps} steps. Thick: all layers are trained. Thin and "
-            "dashed: the layers stay as drawn."
+            "dashed: the layers keep their initial weights."
         ),
         "alt": (
             "Two line charts. Top: loss after training against the number of layers "

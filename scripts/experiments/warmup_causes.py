@@ -468,7 +468,7 @@ DESIGN = Design(
                 "up the upper half alone keeps no more than the lower half alone. "
                 "Amplified updates: if Admin without warm-up keeps nothing. Rotations "
                 "that are too fast: if capping them keeps nothing. Curvature: if the "
-                "critical step is no longer after warm-up than as drawn. An "
+                "critical step is no longer after warm-up than initially. An "
                 "explanation whose arm keeps the gain is not proved by that: the arm "
                 "changes more than one thing."
             ),
@@ -486,7 +486,7 @@ DESIGN = Design(
                 "sgd": "SGD with momentum, no warm-up",
                 "sgd_warm_up": "SGD with momentum, warm-up",
                 "no_layers": "embedding and head alone",
-                "frozen": "Post-Norm, blocks as drawn",
+                "frozen": "Post-Norm, blocks left at initialization",
             },
         },
         "zh": {
