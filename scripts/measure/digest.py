@@ -10,6 +10,7 @@ every Python version, so a record made elsewhere can be checked here.
 
 import ast
 import hashlib
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -124,19 +125,32 @@ def _module_file(name: str, root: Path) -> Path | None:
 def _imports(
     statements: Iterable[ast.stmt], root: Path
 ) -> Iterator[tuple[str, set[str] | None]]:
-    """(module, names) of each import; names is None for the whole module."""
-    for statement in statements:
-        for node in ast.walk(statement):
-            if isinstance(node, ast.Import):
-                for alias in node.names:
-                    yield alias.name, None
-            elif isinstance(node, ast.ImportFrom) and node.module:
-                for alias in node.names:
-                    inner = f"{node.module}.{alias.name}"
-                    if _module_file(inner, root):
-                        yield inner, None
-                    else:
-                        yield node.module, {alias.name}
+    """(module, names) of each import; names is None for the whole module.
+
+    Of another experiment they are the attributes that are read: its figure and
+    texts are nothing to this one.
+    """
+    nodes = [node for statement in statements for node in ast.walk(statement)]
+    read: dict[str, set[str]] = {}
+    uses: Counter[str] = Counter()
+    for node in nodes:
+        if isinstance(node, ast.Name):
+            uses[node.id] += 1
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            read.setdefault(node.value.id, set()).add(node.attr)
+            uses[node.value.id] -= 1
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield alias.name, None
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            for alias in node.names:
+                inner, name = f"{node.module}.{alias.name}", alias.asname or alias.name
+                if _module_file(inner, root):
+                    sibling = node.module == "scripts.experiments" and not uses[name]
+                    yield inner, read.get(name) if sibling else None
+                else:
+                    yield node.module, {alias.name}
 
 
 class _Closure:

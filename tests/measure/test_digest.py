@@ -21,7 +21,8 @@ SOURCE = '''
     def square(x):
         """Docstring."""
         from snippets.page.shown import double
-        return double(x) + LIMIT  # a comment
+        from scripts.experiments import two as other
+        return double(x) + LIMIT + other.model()  # a comment
 
     def measure(size):
         import torch
@@ -65,6 +66,16 @@ DEEP = """
         return 8
 """
 
+SIBLING = """
+    SIDE = 2
+
+    def model():
+        return SIDE
+
+    def plot(record, words):
+        return "a picture"
+"""
+
 
 @pytest.fixture
 def tree(tmp_path):
@@ -81,6 +92,7 @@ def tree(tmp_path):
     write("scripts/measure/counting.py", COUNTING)
     write("scripts/experiments/parts/deep.py", DEEP)
     write("scripts/experiments/parts/deeper.py", "SIX = 6\nFIVE = 5\n")
+    write("scripts/experiments/two.py", SIBLING)
     write("scripts/measure/records.py", "class Step: ...\nclass Record: ...\n")
     write("scripts/measure/look.py", "INK = 0\n")
     return tmp_path
@@ -109,7 +121,8 @@ HARMLESS = {
     "plot": (EXPERIMENT, "return look, COLOUR", "return COLOUR"),
     "colour": (EXPERIMENT, '"blue"', '"red"'),
     "another import": (EXPERIMENT, "import Step", "import Record, Step"),
-    "formatting": (EXPERIMENT, "double(x) + LIMIT", "(double(x)\n        + LIMIT)"),
+    "formatting": (EXPERIMENT, "double(x) + LIMIT", "(double(x)) + LIMIT"),
+    "another experiment's figure": ("scripts/experiments/two.py", "a pic", "the pic"),
     "marker": (SHOWN_FILE, "[start:double]", "[start:twice]"),
     "snippet's docstring": (SHOWN_FILE, "Twice.", "Two times."),
     "helper not used": ("scripts/measure/counting.py", "return 2", "return 3"),
@@ -127,6 +140,11 @@ AGEING = {
     "helper": ("scripts/measure/counting.py", "_next(1)", "_next(2)"),
     "own part": ("scripts/experiments/parts/deep.py", "return 7,", "return 9,"),
     "part of a part": ("scripts/experiments/parts/deeper.py", "SIX = 6", "SIX = 5"),
+    "another experiment's model": (
+        "scripts/experiments/two.py",
+        "SIDE = 2",
+        "SIDE = 3",
+    ),
     "helper of a helper": ("scripts/measure/counting.py", "return x", "return x + 1"),
 }
 
@@ -142,6 +160,13 @@ def test_a_harmless_edit_does_not_age(tree, edit):
 def test_an_edit_of_what_is_measured_ages(tree, edit):
     before = _digest(tree)
     _edit(tree, *edit)
+    assert _digest(tree) != before
+
+
+def test_another_experiment_handed_on_counts_whole(tree):
+    _edit(tree, EXPERIMENT, "other.model()", "len([other, other.model()])")
+    before = _digest(tree)
+    _edit(tree, "scripts/experiments/two.py", "a pic", "the pic")
     assert _digest(tree) != before
 
 
@@ -170,8 +195,10 @@ def test_stale_means_another_digest(tree, record):
 
 def test_unknown_experiment_and_broken_code_are_one_line(tree):
     where = dict(folder=tree / "scripts/experiments", root=tree)
-    with pytest.raises(RecordError, match="unknown experiment 'two'; known: one"):
-        digest.code_digest("two", **where)
+    with pytest.raises(
+        RecordError, match="unknown experiment 'three'; known: one, two"
+    ):
+        digest.code_digest("three", **where)
     (tree / EXPERIMENT).write_text("def (:\n", encoding="utf-8")
     with pytest.raises(RecordError, match=r"one\.py line 1"):
         digest.code_digest("one", **where)
@@ -193,7 +220,7 @@ def test_dump_skips_what_other_python_versions_add():
 
 
 def test_parts_of_an_experiment_are_no_experiments(tree):
-    assert records.experiments(tree / "scripts/experiments") == ["one"]
+    assert records.experiments(tree / "scripts/experiments") == ["one", "two"]
     reached = digest.closure("model_atlas").parts
     assert "scripts.experiments.atlas.blocks" in reached
     assert "snippets.norm_probe.matching" in reached
