@@ -74,6 +74,7 @@ def test_modules_compute_what_the_tested_script_does(modules, browser_checks):
 PAGES = {
     "numbers": "rmsnorm/low-precision/",
     "cells": "foundations/batch-norm-vs-layer-norm/",
+    "geometry": "foundations/layer-norm/",
 }
 EVERY = [(language, name) for language in ("en", "zh") for name in PAGES]
 

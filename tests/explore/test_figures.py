@@ -257,12 +257,54 @@ def test_cells_show_the_claims():
     assert one["eval"]["tokens"] == 0 and one["train"]["tokens"] == L - 1
 
 
+def arrows(found: list) -> dict[str, dict]:
+    return {arrow["name"]: arrow for arrow in found}
+
+
+@pytest.mark.parametrize("features", [("2", "-0.4", "1.1"), ("1", "1", "1"), "000"])
+@pytest.mark.parametrize("eps", ["-5", "0"])
+def test_geometry_is_torchs(features, eps):
+    state = dict(zip("xyz", features, strict=True)) | {"eps": eps, "gain": "1.5"}
+    found = arrows(computed("geometry", state | {"add": "0.3", "times": "-2"}))
+    x = (torch.tensor([float(v) for v in features]) + 0.3) / 4
+    gain = torch.tensor([1, 1, 1.5])
+    wanted = {
+        "input": x,
+        "layer": F.layer_norm(x, (3,), gain, None, 10.0 ** int(eps)),
+        "rms": F.rms_norm(x, (3,), gain, 10.0 ** int(eps)),
+    }
+    for name, right in wanted.items():
+        assert found[name]["v"] == pytest.approx(right.tolist(), rel=1e-5, abs=1e-4)
+        assert found[name]["length"] == pytest.approx(right.norm().item(), abs=2e-4)
+        assert found[name]["mean"] == pytest.approx(right.mean().item(), abs=1e-4)
+        if right.norm() > 0.1:
+            cosine = F.cosine_similarity(right, x, 0)
+            turned = torch.rad2deg(torch.acos(cosine.clamp(-1, 1))).item()
+            assert found[name]["turned"] == pytest.approx(turned, abs=0.1)
+
+
+def test_geometry_shows_the_claims():
+    opening = arrows(preset("geometry", "layer-norm-keeps-the-direction"))
+    assert opening["layer"]["turned"] > 10 and opening["rms"]["turned"] < 0.1
+    gained = arrows(preset("geometry", "rms-norm-keeps-the-direction"))
+    assert gained["rms"]["turned"] > 5
+    long = arrows(preset("geometry", "rms-norm-gives-unit-length"))
+    assert long["rms"]["length"] == pytest.approx(3**0.5, abs=1e-3)
+    half = arrows(preset("geometry", "no-information-is-lost"))
+    for name in ("layer", "rms"):
+        assert half[name]["v"] == pytest.approx(opening[name]["v"], abs=1e-3)
+    assert half["input"]["length"] == pytest.approx(opening["input"]["length"] / 2)
+    near = arrows(preset("geometry", "layernorm-outputs-mean-zero-and-variance-one"))
+    assert near["layer"]["length"] < 0.5 * 3**0.5
+
+
 def the_laws() -> None:
     test_cells_show_the_claims()
     for padding in ("counted", "masked"):
         test_cells_that_move_are_torchs(26, 0.1, 2, padding)
     test_numbers_exact_and_nearest_are_torchs("bfloat16")
     test_numbers_cast_orders_differ()
+    test_geometry_is_torchs(("2", "-0.4", "1.1"), "0")
 
 
 @pytest.mark.parametrize(
@@ -279,6 +321,10 @@ def the_laws() -> None:
         ("numbers", "kept.length + eps", "kept.length"),
         ("numbers", "eps: round(eps, format)", "eps"),
         ("numbers", "Math.fround(kept * kept)", "x * x"),
+        ("geometry", 'centred: name === "layer"', "centred: true"),
+        ("geometry", "const eps = 10 ** state.eps", "const eps = 1e-5"),
+        ("geometry", "factor * (Number(v) +", "(factor * Number(v) +"),
+        ("geometry", "180) / Math.PI", "90) / Math.PI"),
     ],
 )
 def test_a_mistake_is_noticed(name, old, new, monkeypatch):
