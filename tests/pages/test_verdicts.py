@@ -1,7 +1,7 @@
 """No page calls what it could not tell apart a tie: it says how little was seen.
 
-'Not resolved' names the effect that the seeds would have shown; a difference of times
-is 'within noise', with the noise floor. Tied embeddings and halves that are rounded to
+'Not resolved' names the effect that the seeds would have detected; a difference of
+times is 'within noise', with the noise floor. Tied embeddings and halves that are rounded to
 even are no verdicts.
 """
 
@@ -17,7 +17,10 @@ from tests.pages.test_facts import texts
 TO_MEND: set[str] = {
     "docs/en/pages/placement/deepnorm.md",
 }
-VERDICT = re.compile(r"\b(?:tie|ties|tied)\b|平手|打平", re.IGNORECASE)
+VERDICT = re.compile(
+    r"\b(?:tie|ties|tied|would(?: most likely)? have shown)\b|平手|打平|真差|差到",
+    re.IGNORECASE,
+)
 OTHER = re.compile(  # what else is tied, or ties
     r"""\btied\ (?:embeddings?|weights?|tensors?|(?:output\ )?head|to)
       | (?:stay|head,|then)\ tied
@@ -70,7 +73,7 @@ def test_no_verdict_is_a_tie(obeyed):
         "The tie goes to the even one, and ties go to the even one.",
         "A near-tie flips; two logits nearly tie, up to ties in 16 bits.",
         "`register_autograd` ties the two together.",
-        "Not resolved: five seeds would have shown 0.02. 未分辨出差别。",
+        "Not resolved: a difference of 0.02 would most likely have been detected.",
     ],
 )
 def test_good(text):
@@ -88,6 +91,8 @@ def test_good(text):
         "三次都是平手。",
         "损失与 Pre-Norm 打平。",
         "打成平手。",
+        "Not resolved: 0.02 would have shown.",
+        "未分辨出差别：真差 0.02 的话多半看得出来。",
     ],
 )
 def test_bad(text):
