@@ -1,8 +1,8 @@
 """No page calls what it could not tell apart a tie: it says how little was seen.
 
 'Not resolved' names the effect that the seeds would have detected; a difference of
-times is 'within noise', with the noise floor. Tied embeddings and halves that are rounded to
-even are no verdicts.
+times is 'within noise', with the noise floor. Tied embeddings and halves that are
+rounded to even are no verdicts.
 """
 
 import re
