@@ -3,7 +3,7 @@
 #
 # 归一化常见的引入方式是：堆八层 Linear + ReLU，打印每层输出的标准差，看它一路往零掉，然后说“信号消失了”；再加上 RMSNorm，标准差回到 1，问题解决。
 #
-# 这个实验把整件事重做一遍，每一步都先让你猜，再看真实的数。你会发现三件事：往下掉的原因是初始化；标准差并不等于信号；RMSNorm 固定了大小，却不能单独保住信号；要保住信号，残差连接（residual connection）和归一化缺一不可。
+# 这个实验把整件事重做一遍，每一步都先让你猜，再看真实的数。你会发现三件事：往下掉的原因是初始化；标准差并不等于信号；RMSNorm 固定了大小，却保不住这个 ReLU 堆叠里的信号；再加上残差连接（residual connection），把归一化放在分支入口，就保住了。
 #
 # 每个数都由代码打印，多数用五个随机种子，写成“均值 ± 标准差”；曲线是种子 0。需要的只是 Python、PyTorch 和 Matplotlib，在 CPU 上不到一分钟就能跑完。
 
@@ -12,7 +12,7 @@
 #
 # A common way to introduce normalization goes like this: stack eight layers of Linear + ReLU, print the standard deviation of each output, watch it fall towards zero, and say that "the signal is gone"; then add RMSNorm, the standard deviation is back at 1, and the problem is solved.
 #
-# This lab does all of it again. At each step you guess first and look at the real numbers second. You will find three things: what makes the numbers fall is the initialization; a standard deviation is not a signal; RMSNorm fixes the size but cannot keep the signal alone; that takes the residual connection and the norm together.
+# This lab does all of it again. At each step you guess first and look at the real numbers second. You will find three things: what makes the numbers fall is the initialization; a standard deviation is not a signal; RMSNorm fixes the size but does not keep the signal of this ReLU stack; with residual connections and the norm at the entrance of each branch it stays.
 #
 # Every number is printed by the code, most of them over five seeds as "mean ± standard deviation"; curves are seed 0. All you need is Python, PyTorch and Matplotlib; on a CPU it runs in under a minute.
 

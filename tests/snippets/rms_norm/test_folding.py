@@ -256,6 +256,18 @@ def test_swapping_alone_changes_the_model():
     assert float((model(text).detach() - before).abs().max()) > 0.1
 
 
+@pytest.mark.parametrize("tied", [True, False])
+def test_folding_needs_a_head_of_its_own(tied):
+    model = decoder()
+    table = model.token.weight
+    model.head.weight = table if tied else nn.Parameter(table.detach().clone())
+    text = torch.randint(256, (2, 9))
+    before = model(text).detach()
+    fold(model)
+    moved = float((model(text).detach() - before).abs().max())
+    assert moved > 0.1 if tied else moved < 1e-9
+
+
 def test_to_rms_norm_keeps_gain_and_eps():
     norm, reader = nn.LayerNorm(5, eps=1e-3), nn.Linear(5, 3)
     with torch.no_grad():
