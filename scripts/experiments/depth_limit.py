@@ -477,6 +477,9 @@ def facts(record) -> dict[str, str]:
             for label in (str(depth), *labels):
                 found |= {f"{arm}_{label}{end}": text for end, text in one.items()}
         found[f"{arm}_trains_at"] = ", ".join(map(str, passed)) or "0"
+        # The greatest depth that trains, as do all that were tried below it.
+        unbroken = [n for n, at in zip(passed, depths, strict=False) if n == at]
+        found[f"{arm}_trains_up_to"] = str(max(unbroken, default=0))
         found[f"{arm}_lets_through_at"] = ", ".join(map(str, lets_through)) or "0"
     for slow, depth, factor in _longer(record):
         by_rate = _by_rate(record, slow, depth, factor)

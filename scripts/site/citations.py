@@ -89,11 +89,16 @@ def references() -> dict[str, Reference]:
 
 
 def append_list(markdown: str, config) -> str:
-    """The page with the list of the references it cites, in order of citation."""
+    """The page with a folded list of what it cites, in order of citation.
+
+    A link to an entry opens it.
+    """
     keys = list(dict.fromkeys(m["key"] for m in CITED.finditer(markdown)))
     known = references()
-    entries = [f"1. {known[key].entry}" for key in keys if key in known]
+    entries = [f"    1. {known[key].entry}" for key in keys if key in known]
     if not entries:
         return markdown
-    title = config.extra["words"]["references"]
-    return "\n".join([markdown, "", f"## {title} {{ #references }}", "", *entries, ""])
+    words = config.extra["words"]
+    title, count = words["references"], words["sources"].format(len(entries))
+    head = ["", f"## {title} {{ #references }}", "", f'??? quote "{count}"', ""]
+    return "\n".join([markdown, *head, *entries, ""])

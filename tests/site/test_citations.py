@@ -7,7 +7,9 @@ import pytest
 from scripts.site import citations
 from scripts.site.source import SourceError
 
-CONFIG = SimpleNamespace(extra={"words": {"references": "References"}})
+CONFIG = SimpleNamespace(
+    extra={"words": {"references": "References", "sources": "Sources: {}"}}
+)
 
 
 @pytest.fixture(autouse=True)
@@ -49,7 +51,8 @@ def test_link_and_list_fit_together():
     link = str(citations.references()["two2020b"])
     assert 'href="#ref-two2020b"' in link and "van der Berg &amp; Li, 2020" in link
     assert done.startswith(page) and "## References { #references }" in done
-    entries = [line for line in done.splitlines() if line.startswith("1. ")]
+    assert '??? quote "Sources: 2"' in done
+    entries = [line for line in done.splitlines() if line.startswith("    1. ")]
     assert len(entries) == 2  # each once, in order of citation
     assert 'id="ref-two2020b"' in entries[0] and entries[0].endswith("file.py, f.")
     assert r"[A BC \[x\]](https://example.org/1). J." in entries[1]
