@@ -54,7 +54,7 @@ WORDS = {
         "researcher": "研究员",
         "short": "简短回答",
         "full": "完整回答",
-        "weak": "弱回答",
+        "weak": "较差的回答",
         "follow_up": "追问",
         "evidence": "依据",
         "asked": "出自",

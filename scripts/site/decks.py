@@ -35,7 +35,7 @@ WORDS = {
         "name": "归一化实测：面试",
         "about": "大语言模型归一化的面试题，出自 {url}。",
         "answer": "完整回答",
-        "weak": "弱回答",
+        "weak": "较差的回答",
         "follow_up": "追问",
         "evidence": "依据",
         "page": "网站上的这道题",

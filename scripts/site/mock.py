@@ -17,7 +17,7 @@ WORDS = {
         "full": "Full answer",
     },
     "zh": {
-        "weak": "**弱回答**：",
+        "weak": "**较差的回答**：",
         "follow_up": "**追问**：",
         "full": "完整回答",
     },

@@ -49,7 +49,7 @@ const WORDS = {
     layer: "LayerNorm",
     rms: "RMSNorm",
     legend:
-      "竖线是全一方向。LayerNorm 先让箭头落到与它垂直的平面上，然后两者都把箭头拉到长度 √3：LayerNorm 到圆上，RMSNorm 到球面上。最后增益拉动特征 3。",
+      "竖线是全 1 方向。LayerNorm 先让箭头落到与它垂直的平面上，然后两者都把箭头拉到长度 √3：LayerNorm 到圆上，RMSNorm 到球面上。最后增益拉动特征 3。",
     of: (name, features, length, turned) => `${name}：${features}，长度 ${length}，转过 ${turned}`,
     comma: "、",
     stop: "。",
