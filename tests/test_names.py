@@ -10,13 +10,15 @@ WORD = r"[a-z][a-z0-9]*"
 NUMBERED = r"(?!.*(?:part|step|example|listing|tutorial|snippet|block|demo)[_-]?\d)"
 KEBAB, SNAKE = rf"{WORD}(-{WORD})*", rf"{WORD}(_{WORD})*"
 SUBJECT_QUANTITY = rf"{WORD}(_{WORD})+"
+MACHINE = r"[a-z0-9]+(-[a-z0-9]+)*"
 FORMS = {  # by folder: what a file's path below it looks like
     "docs/zh/pages": rf"({KEBAB}/)?{KEBAB}\.(md|ipynb)",
     "docs/en/pages": rf"({KEBAB}/)?{KEBAB}\.(md|ipynb)",
     "docs/labs": rf"{SNAKE}\.py",
-    "docs/records": rf"[a-z0-9]+(-[a-z0-9]+)*/{SUBJECT_QUANTITY}\.json",
+    "docs/records": rf"{MACHINE}/{SUBJECT_QUANTITY}\.json",
     "snippets": rf"({SNAKE}/{SNAKE}\.(py|out)|outputs\.json|ruff\.toml)",
-    "scripts/experiments": rf"({SUBJECT_QUANTITY}|{SNAKE}/{SNAKE})\.py",
+    "scripts/experiments": rf"(({SUBJECT_QUANTITY}|{SNAKE}/{SNAKE})\.py"
+    rf"|journals/{MACHINE}/{SUBJECT_QUANTITY}\.(small|medium|full)\.jsonl)",
     "tests/experiments": rf"test_{SUBJECT_QUANTITY}\.py",
 }
 
@@ -61,6 +63,7 @@ def test_good():
     assert misnamed("snippets", ["rms_norm/reference.py", "a/float32_sum.out"]) == []
     assert misnamed("docs/zh/pages", ["index.md", "rmsnorm/rms-norm.md"]) == []
     assert misnamed("docs/records", ["nvidia-h200/init_gradients.json"]) == []
+    assert misnamed("scripts/experiments", ["journals/m-1/a_b.full.jsonl"]) == []
     assert strangers({"a_b"}, {"a_b"}, set()) == []
 
 
@@ -79,6 +82,8 @@ def test_good():
         ("docs/records", "NVIDIA-H200/init_gradients.json"),
         ("docs/records", "nvidia-h200/gradients.json"),
         ("scripts/experiments", "gradients.py"),
+        ("scripts/experiments", "journals/amd-epyc/init_gradients.jsonl"),
+        ("scripts/experiments", "part_2/init.py"),
         ("tests/experiments", "init_gradients.py"),
     ],
 )
