@@ -22,6 +22,7 @@ SCREENING = sum(row["level"] == LEVELS[0] for row in ROWS)
 SHOWN = ".asked:not([hidden])"
 QUIZ = next((p for p, of in asked.QUIZ_PAGES.items() if GROUP in of), "")
 ITEMS = interview.quiz(GROUP)
+SCORE = f"quiz-score[data-items='{' '.join(item['id'] for item in ITEMS)}']"
 STATE = "localStorage.getItem('norms-measured.quiz')"
 
 
@@ -52,7 +53,7 @@ def wrong(item) -> str:
 
 def score(page) -> str:
     """The score of the group's items."""
-    return page.locator(f"quiz-score[data-items^='{ITEMS[0]['id']}'] span").inner_text()
+    return page.locator(f"{SCORE} span").inner_text()
 
 
 @pytest.mark.parametrize(("language", "viewport"), [("zh", "phone"), ("en", "desktop")])
@@ -92,7 +93,7 @@ def test_without_scripts_all_can_be_read(visit, browser_checks):
     key = page.locator(f"#{ITEMS[0]['id']} details").first
     key.locator("summary").first.click()
     key.locator("li").last.wait_for(state="visible")
-    items = page.locator(f"quiz-score[data-items^='{ITEMS[0]['id']}']")
+    items = page.locator(SCORE)
     assert items.inner_text() == f"{len(ITEMS)} items"
     browser_checks.add(4)
 
