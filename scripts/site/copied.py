@@ -10,59 +10,87 @@ import ast
 import builtins
 import json
 import re
+import symtable
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
+
+from scripts.site.source import global_names, import_line, without
 
 SEED = "manual_seed"
 NOTE = re.compile(r" *# \(\d+\)!$", re.MULTILINE)  # where a remark hangs on the page
 IMPORTS = (ast.Import, ast.ImportFrom)
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
-SCOPES = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+ENVIRONMENT = "os"  # a cell that acts on it sets a variable that imports read
+
+Parts = list[str | int]  # a program: import lines and numbers of cells, in order
+
+
+def script(sources: list[str], blocks: list[Parts]) -> str:
+    """A script with the programs of a page's blocks, for the theme to put together."""
+    data = {"cells": [_body(source) for source in sources], "blocks": blocks}
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+    return f"dispatchEvent(new CustomEvent('programs',{{detail:{text}}}));\n"
+
+
+def program(sources: list[str], parts: Parts) -> str:
+    """A block's program as one file. The theme joins the same parts in the same way."""
+    texts = [p if isinstance(p, str) else _body(sources[p]) for p in parts]
+    return "\n\n\n".join(filter(None, texts)) + "\n"
 
 
 @dataclass(frozen=True)
-class Copy:
-    """A block's program: its import lines, and which cells follow them, in order."""
+class Statement:
+    """The names that a statement reads and binds; a function's body runs later."""
 
-    imports: str
-    cells: list[int]
-
-
-def script(sources: list[str], own: list[int]) -> str:
-    """A script with each block's program for the theme; ``own`` numbers the blocks."""
-    bodies, every = [_body(source) for source in sources], copies(sources)
-    blocks = [[every[index].imports, every[index].cells] for index in own]
-    data = json.dumps(
-        {"cells": bodies, "blocks": blocks}, ensure_ascii=False, separators=(",", ":")
-    )
-    return f"dispatchEvent(new CustomEvent('programs',{{detail:{data}}}));\n"
+    reads: frozenset[str]
+    binds: frozenset[str]
+    later: bool
 
 
-def program(sources: list[str], copy: Copy) -> str:
-    """A block's program as one file. The theme joins the same parts in the same way."""
-    bodies = [_body(sources[index]) for index in copy.cells]
-    return "\n\n\n".join(filter(None, [copy.imports, *bodies])) + "\n"
+@dataclass(frozen=True)
+class Cell:
+    """What a cell's code does with names."""
+
+    reads: frozenset[str]
+    asks: frozenset[str]  # of those that it reads, the ones it takes from elsewhere
+    binds: frozenset[str]
+    acts_on: frozenset[str]
+    seeds: bool
+    imports: tuple[ast.Import | ast.ImportFrom, ...]
 
 
-def copies(sources: list[str]) -> list[Copy]:
-    """For each cell of a program, in order, what it needs to run without the others."""
-    trees = [ast.parse(source) for source in sources]
+def copies(sources: list[str]) -> list[Parts]:
+    """For each cell of a program, in order, what it needs to run without the others.
+
+    Imports come first; before them only cells that set an environment variable.
+    """
+    cells = [_cell(source) for source in sources]
     needed: list[set[int]] = []  # cells that define what a cell reads
     changed: list[set[int]] = []  # cells whose names a cell acts upon
     last: dict[str, int] = {}  # a name, and the last cell so far that binds it
     seeds: list[int] = []
     found = []
-    for index, tree in enumerate(trees):
-        statements = [node for node in tree.body if not isinstance(node, IMPORTS)]
-        needed.append({last[n] for n in _loaded_elsewhere(tree) if n in last})
+    for index, cell in enumerate(cells):
+        needed.append({last[n] for n in cell.asks if n in last})
         needed[-1].update(seeds[-1:])
-        changed.append({last[n] for n in _acts_on(statements) if n in last} - {index})
-        last |= dict.fromkeys(_bound(statements), index)
-        if any(map(_is_seed, statements)):
+        changed.append({last[n] for n in cell.acts_on if n in last} - {index})
+        last |= dict.fromkeys(cell.binds, index)
+        if cell.seeds:
             seeds.append(index)
-        cells = _closed({index}, needed, changed)
-        found.append(Copy(_imports(trees[: index + 1], cells), cells))
+        chosen = _closed({index}, needed, changed)
+        found.append(_parts(cells[: index + 1], chosen))
     return found
+
+
+def _parts(cells: list[Cell], chosen: list[int]) -> Parts:
+    first = [index for index in chosen if ENVIRONMENT in cells[index].acts_on]
+    rest = [index for index in chosen if index not in first]
+    early = {name for index in first for name in cells[index].reads}
+    late = {name for index in rest for name in cells[index].reads} - early
+    return [_imports(cells, early), *first, _imports(cells, late), *rest]
 
 
 def _closed(
@@ -76,28 +104,47 @@ def _closed(
 
 def _body(source: str) -> str:
     """A cell without the imports at its top level and without marks of remarks."""
-    lines = source.splitlines()
-    for node in reversed(ast.parse(source).body):
-        if isinstance(node, IMPORTS):
-            del lines[node.lineno - 1 : node.end_lineno]
-    return NOTE.sub("", "\n".join(lines).strip("\n"))
+    body = ast.parse(source).body
+    imports = [node for node in body if isinstance(node, IMPORTS)]
+    return NOTE.sub("", without(source, imports))
 
 
-def _imports(trees: list[ast.Module], cells: list[int]) -> str:
-    """The imports, of all cells so far, whose names the chosen cells read."""
-    read = set().union(*(_loaded(trees[cell].body) for cell in cells))
+@cache  # a live reload reads the cells of every page again
+def _cell(source: str) -> Cell:
+    body = ast.parse(source).body
+    imports = tuple(node for node in body if isinstance(node, IMPORTS))
+    imported = frozenset().union(*map(_binds, imports))
+    statements = [
+        Statement(frozenset(_reads(node)), frozenset(_binds(node)), _runs_later(node))
+        for node in body
+        if node not in imports
+    ]
+    return Cell(
+        reads=frozenset().union(*(one.reads for one in statements)),
+        asks=frozenset(_asks(statements) - imported),
+        binds=frozenset().union(*(one.binds for one in statements)),
+        acts_on=frozenset(_acts_on(body)),
+        seeds=any(map(_is_seed, body)),
+        imports=imports,
+    )
+
+
+def _imports(cells: list[Cell], wanted: set[str]) -> str:
+    """The imports, of all cells so far, that bind the names."""
     modules: dict[str, None] = {}
-    names: dict[str, dict[str, None]] = {}
-    for node in (node for tree in trees for node in tree.body):
-        for alias in node.names if isinstance(node, IMPORTS) else ():
-            if (alias.asname or alias.name).split(".")[0] not in read:
+    names: dict[str, dict[str, ast.alias]] = {}
+    for node in (node for cell in cells for node in cell.imports):
+        for alias in node.names:
+            if (alias.asname or alias.name).split(".")[0] not in wanted:
                 continue
-            text = ast.unparse(alias)
             if isinstance(node, ast.Import):
-                modules[f"import {text}"] = None
+                modules[import_line(node, [alias])] = None
             else:
-                names.setdefault(node.module, {})[text] = None
-    lines = [f"from {name} import {', '.join(names[name])}" for name in names]
+                names.setdefault(node.module, {})[ast.unparse(alias)] = alias
+    lines = [
+        import_line(ast.ImportFrom(module, [], 0), list(aliases.values()))
+        for module, aliases in names.items()
+    ]
     return "\n".join([*modules, *lines])
 
 
@@ -134,52 +181,34 @@ def _is_seed(node: ast.stmt) -> bool:
     return isinstance(function, ast.Attribute) and function.attr == SEED
 
 
-def _loaded_elsewhere(tree: ast.Module) -> set[str]:
+def _asks(statements: list[Statement]) -> set[str]:
     """Names that a cell takes from elsewhere.
 
     What a statement binds is the cell's own from the next statement on, and in a
     function's body, which runs later, from anywhere.
     """
-    everywhere, own, asked = _bound(tree.body), set(dir(builtins)), set()
-    for statement in tree.body:
-        later = isinstance(statement, (ast.FunctionDef, ast.ClassDef))
-        asked |= _loaded([statement]) - own - (everywhere if later else set())
-        own |= _bound([statement])
+    everywhere = set().union(*(one.binds for one in statements))
+    own, asked = set(dir(builtins)), set()
+    for one in statements:
+        asked |= one.reads - own - (everywhere if one.later else set())
+        own |= one.binds
     return asked
 
 
-def _loaded(nodes: Iterable[ast.AST]) -> set[str]:
-    """Names that are read, without the own parameters and variables of functions."""
-    return {name for node in nodes for name in _reads(node)}
+def _runs_later(node: ast.stmt) -> bool:
+    return isinstance(node, (ast.FunctionDef, ast.ClassDef))
 
 
-def _reads(node: ast.AST) -> Iterator[str]:
-    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-        yield node.id
+def _reads(node: ast.stmt) -> set[str]:
+    """Names that a statement reads, those of the scopes in it left out."""
+    names = global_names(ast.unparse(node))
     if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
-        yield node.target.id
-    children = list(ast.iter_child_nodes(node))
-    if isinstance(node, FUNCTIONS):
-        body = node.body if isinstance(node.body, list) else [node.body]
-        arguments = [arg for arg in ast.walk(node.args) if isinstance(arg, ast.arg)]
-        yield from _loaded(body) - _bound(body) - {arg.arg for arg in arguments}
-        children = [child for child in children if child not in body]
-    for child in children:
-        yield from _reads(child)
+        names.add(node.target.id)  # to Python it is bound, not read
+    return names
 
 
-def _bound(nodes: Iterable[ast.AST]) -> set[str]:
-    """Names that the statements bind where they stand."""
-    return {name for node in nodes for name in _binds(node)}
-
-
-def _binds(node: ast.AST) -> Iterator[str]:
-    if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
-        yield getattr(node, "name", "")
-    elif isinstance(node, IMPORTS):
-        yield from ((a.asname or a.name).split(".")[0] for a in node.names)
-    elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-        yield node.id
-    elif not isinstance(node, SCOPES):
-        for child in ast.iter_child_nodes(node):
-            yield from _binds(child)
+def _binds(node: ast.stmt) -> set[str]:
+    """Names that a statement binds where it stands."""
+    table = symtable.symtable(ast.unparse(node), "<cell>", "exec")
+    symbols = table.get_symbols()
+    return {s.get_name() for s in symbols if s.is_assigned() or s.is_imported()}

@@ -16,7 +16,7 @@ from mkdocs.structure.files import File
 
 from scripts.site import copied
 from scripts.site.plain import has_code, parts
-from scripts.site.source import ROOT, embedded
+from scripts.site.source import ROOT, embedded, without
 
 PREFIX = "snippets."
 PROGRAMS = ".programs.js"
@@ -55,10 +55,11 @@ def programs(book: dict, words: dict) -> str | None:
     """The script of `copied` for a page's notebook; None if each block runs alone."""
     code = [cell["source"] for cell in book["cells"] if cell["cell_type"] == "code"]
     note = _note(words, "")
-    own = [n for n, source in enumerate(code) if not source.startswith(note)]
-    if all(len(copy.cells) == 1 for copy in copied.copies(code)):
+    every = copied.copies(code)
+    if all(sum(isinstance(part, int) for part in parts) == 1 for parts in every):
         return None
-    return copied.script(code, own)
+    own = [n for n, source in enumerate(code) if not source.startswith(note)]
+    return copied.script(code, [every[n] for n in own])
 
 
 def notebook(path: Path, language: str, site_url: str, words: dict) -> dict:
@@ -149,10 +150,7 @@ def _imported(code: str, given: set) -> list[str]:
 
 def _without_imports(code: str) -> str:
     """The code without its imports of snippets, whose names earlier cells define."""
-    lines = code.splitlines()
-    for node in reversed(_snippet_imports(code)):
-        del lines[node.lineno - 1 : node.end_lineno]
-    return "\n".join(lines).strip("\n")
+    return without(code, _snippet_imports(code))
 
 
 def _text(text: str) -> dict:

@@ -9,6 +9,7 @@ import ast
 import re
 import symtable
 import textwrap
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -206,7 +207,7 @@ def _complete(path: Path, name: str, stamp: int) -> str:
             if used:
                 between = lines[last : node.lineno - 1]
                 imports += [""] if imports and "" in between else []
-                imports.append(_import(node, used))
+                imports.append(import_line(node, used))
                 last = node.end_lineno
     wanted = {id(node) for node in needed.values()}
     others = [
@@ -241,7 +242,8 @@ def _text(node: ast.stmt, lines: list[str]) -> str:
     return "\n".join(lines[first - 1 : node.end_lineno])
 
 
-def _import(node: ast.Import | ast.ImportFrom, used: list[ast.alias]) -> str:
+def import_line(node: ast.Import | ast.ImportFrom, used: list[ast.alias]) -> str:
+    """An import of some of its names, on several lines where it is long."""
     if isinstance(node, ast.Import):
         return ast.unparse(ast.Import(used))
     line = ast.unparse(ast.ImportFrom(node.module, used, node.level))
@@ -249,6 +251,14 @@ def _import(node: ast.Import | ast.ImportFrom, used: list[ast.alias]) -> str:
         return line
     names = "".join(f"    {ast.unparse(alias)},\n" for alias in used)
     return f"from {node.module} import (\n{names})"
+
+
+def without(text: str, nodes: Sequence[ast.stmt]) -> str:
+    """A module's text without some of its statements, which stand in order."""
+    lines = text.splitlines()
+    for node in reversed(nodes):
+        del lines[node.lineno - 1 : node.end_lineno]
+    return "\n".join(lines).strip("\n")
 
 
 def global_names(text: str) -> set[str]:
@@ -261,7 +271,9 @@ def global_names(text: str) -> set[str]:
         found |= {
             symbol.get_name()
             for symbol in table.get_symbols()
-            if symbol.is_referenced() and (outside or symbol.is_global())
+            if symbol.is_referenced()
+            # In a function named "top" Python calls parameters global and local.
+            and (outside or (symbol.is_global() and not symbol.is_local()))
         }
     return found
 

@@ -127,9 +127,11 @@ def programs(page: Path) -> list[str]:
     script = page.parent.with_suffix(".programs.js").read_text(encoding="utf-8")
     data = json.loads(script[script.index("detail:") + 7 : script.rindex("}));")])
     return [
-        "\n\n\n".join(filter(None, [imports, *(data["cells"][n] for n in cells)]))
+        "\n\n\n".join(
+            filter(None, (p if isinstance(p, str) else data["cells"][p] for p in parts))
+        )
         + "\n"
-        for imports, cells in data["blocks"]
+        for parts in data["blocks"]
     ]
 
 

@@ -101,9 +101,8 @@ const programs = (link) =>
 const fill = async (button, link) => {
   const { cells, blocks } = await programs(link);
   const at = [...document.querySelectorAll(CODE)].indexOf(button.closest(CODE));
-  const [imports, own] = blocks[at];
-  const parts = [imports, ...own.map((index) => cells[index])].filter(Boolean);
-  button.dataset.clipboardText = parts.join("\n\n\n") + "\n";
+  const parts = blocks[at].map((part) => cells[part] ?? part); // a cell or import lines
+  button.dataset.clipboardText = parts.filter(Boolean).join("\n\n\n") + "\n";
 };
 const reached = (event) => {
   const button = event.target.closest?.(`${CODE} [data-clipboard-target]`);
