@@ -12,7 +12,6 @@ from pathlib import Path
 from textwrap import indent
 
 from scripts.site import citations, claims, interview, lists, source
-from scripts.site import rows as data_rows
 from scripts.site.interview import GROUPS, LEVELS
 from scripts.site.source import ROOT, SourceError
 from scripts.site.written import markdown
@@ -103,8 +102,8 @@ def _question(row: dict, language: str) -> str:
     ]
     answer += [f"**{words['evidence']}**", evidence(row, language)]
     if asked := row.get("asked"):
-        places = [f"[{data_rows.host(place)}]({place})" for place in asked]
-        answer += [f"**{words['asked']}**", words["comma"].join(places)]
+        places = words["comma"].join(map(claims.place_link, asked))
+        answer += [f"**{words['asked']}**", places]
     head = markdown(row["question"][language])
     return "\n\n".join(
         [

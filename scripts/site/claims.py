@@ -153,7 +153,7 @@ def dare(language: str) -> str:
 
 def entry(topic: str, row: dict, language: str) -> str:
     words = WORDS[language]
-    places = [_place(place) for place in row.get("met", ())]
+    places = [place_link(place) for place in row.get("met", ())]
     met = words["met"] + words["comma"].join(places) if places else words["heard"]
     lines = [
         f'<div class="claim" data-verdict="{row["verdict"]}" markdown>',
@@ -176,7 +176,7 @@ def entry(topic: str, row: dict, language: str) -> str:
     return "\n".join([*lines, "</div>"])
 
 
-def _place(place: str) -> str:
+def place_link(place: str) -> str:
     """Where a claim was met, as a link: a citation's key, or an address."""
     if found := citations.references().get(place):
         return _link(f"{found.authors}, {found.year}", found.url)

@@ -6,15 +6,14 @@ the top of a module is the only one of its kind. The opening state that a page h
 readers without scripts is written by the same code, run during the build.
 """
 
-import atexit
 import html
 import json
 import re
-from functools import cache
 from pathlib import Path
 
 from mkdocs.structure.files import File
 
+from scripts.site.javascript import running
 from scripts.site.source import ROOT, SourceError
 
 FOLDER = ROOT / "docs" / "theme" / "explore"
@@ -53,22 +52,12 @@ def script(name: str) -> str:
     return f'(() => {{\n"use strict";\n{joined(FIGURES / f"{name}.js")}\n}})();\n'
 
 
-@cache
-def _running(code: str):
-    from py_mini_racer import MiniRacer
-
-    context = MiniRacer()
-    atexit.register(context.close)
-    context.eval(code)
-    return context
-
-
 def ask(name: str, expression: str):
     """The value of an expression in which ``figure`` is the live figure."""
     if name not in names():
         raise SourceError(f"unknown live figure {name!r}; known: {', '.join(names())}")
     call = f"JSON.stringify(((figure) => {expression})(explore.{name}))"
-    return json.loads(_running(script(name)).eval(call))
+    return json.loads(running(script(name)).eval(call))
 
 
 def page(name: str, language: str, root: str) -> str:

@@ -5,13 +5,13 @@ that KaTeX rejects fails the build with the page's name. A page with many formul
 `formulas: mathml` in its front matter and gets the MathML alone, a tenth of the bytes.
 """
 
-import atexit
 import html as html_module
 import re
 from functools import cache
 
 from mkdocs.exceptions import PluginError
 
+from scripts.site.javascript import running
 from scripts.site.source import ROOT
 
 KATEX = ROOT / "docs" / "theme" / "katex" / "katex.min.js"
@@ -37,14 +37,8 @@ class FormulaError(ValueError):
 
 
 @cache
-def _katex():
-    from py_mini_racer import MiniRacer
-
-    context = MiniRacer()
-    # Left to the interpreter's teardown, its thread now and then never ends.
-    atexit.register(context.close)
-    context.eval(KATEX.read_text(encoding="utf-8"))
-    return context
+def _katex() -> str:
+    return KATEX.read_text(encoding="utf-8")
 
 
 @cache
@@ -54,7 +48,7 @@ def to_html(tex: str, display: bool) -> str:
 
     options = {"displayMode": display, "throwOnError": True, "strict": "error"}
     try:
-        return _katex().call("katex.renderToString", tex, options)
+        return running(_katex()).call("katex.renderToString", tex, options)
     except JSEvalException as error:
         reason = re.search(r"(?:Parse)?Error: (.*)", str(error))
         message = reason[1] if reason else str(error).splitlines()[0]

@@ -157,11 +157,9 @@ def _shared(branches: list[Term]) -> int:
 
 def _branches(marks, fork, branches, shared, stream, right, within):
     """Columns of boxes from the fork upwards; (y of the highest, right edge)."""
-    heights = [
-        sum(_size(name, within)[1] + GAP for name in term.calls) for term in branches
-    ]
-    common = sum(_size(name, within)[1] + GAP for name in branches[0].calls[:shared])
-    top, x0 = fork + max(heights), STREAM + 34
+    common = _height(branches[0].calls[:shared], within)
+    top = fork + max(_height(term.calls, within) for term in branches)
+    x0 = STREAM + 34
     if stream and stream.factor:  # written beside the stream
         x0 = max(x0, STREAM + 20 + CHAR * (len(_bare(stream.factor)) + 1))
     x = x0
@@ -214,13 +212,27 @@ def _label(name: str) -> str:
     return name[2:-1] if name.startswith("N[") else name
 
 
+def _height(names, within: dict) -> float:
+    """Boxes on each other with the gaps below them."""
+    return sum(_size(name, within)[1] + GAP for name in names)
+
+
+def _inner_width(norm: str) -> float:
+    return len(norm) * CHAR + 10
+
+
+def _row_width(norms) -> float:
+    """Norms inside a box beside each other."""
+    return sum(_inner_width(norm) + PAD for norm in norms) - PAD
+
+
 def _size(name: str, within: dict) -> tuple[float, float]:
     """Width and height of a call's box, with the norms inside it."""
     width, height = len(_label(name)) * CHAR + 16, float(BOX)
     for norms in within.get(name, ()):
         if norms:
-            inside = sum(len(norm) * CHAR + 10 + PAD for norm in norms)
-            width, height = max(width, inside + PAD), height + INNER + PAD
+            width = max(width, _row_width(norms) + 2 * PAD)
+            height += INNER + PAD
     return width, height
 
 
@@ -236,9 +248,9 @@ def _box(middle, y, width, name, within) -> str:
         f"{html.escape(_label(name))}</text>"
     ]
     for norms, at in ((below, y + PAD), (above, base + BOX)):
-        x = middle - (sum(len(norm) * CHAR + 10 + PAD for norm in norms) - PAD) / 2
+        x = middle - _row_width(norms) / 2
         for norm in norms:
-            wide = len(norm) * CHAR + 10
+            wide = _inner_width(norm)
             marks.append(
                 f'<rect class="inner" x="{x:g}" y="{-at - INNER:g}" '
                 f'width="{wide:g}" height="{INNER}" rx="3"/>'

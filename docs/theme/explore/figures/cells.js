@@ -14,8 +14,6 @@ const WORDS = {
   en: {
     caption:
       "A batch of two sequences: choose a cell, move its value, and see whose output moves in each norm.",
-    reset: "Reset",
-    presets: "Try a claim:",
     input: "The batch: two sequences, positions across, features down",
     sequence: (n) => `sequence ${n + 1}`,
     place: (n, l, c) => `sequence ${n + 1}, position ${l + 1}, feature ${c + 1}`,
@@ -44,8 +42,6 @@ const WORDS = {
   },
   zh: {
     caption: "两个序列组成的 batch：选一个格子，移动它的值，看每种归一化里谁的输出跟着变。",
-    reset: "还原",
-    presets: "试一条说法：",
     input: "这个 batch：两个序列，横向是位置，纵向是特征",
     sequence: (n) => `序列 ${n + 1}`,
     place: (n, l, c) => `序列 ${n + 1}，位置 ${l + 1}，特征 ${c + 1}`,

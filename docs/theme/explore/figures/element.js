@@ -1,6 +1,6 @@
 // A live figure is one object:
 //   name, opening         the element is <explore-NAME>; state as a flat object of texts
-//   words                 {en, zh}, among them caption and reset
+//   words                 {en, zh}, among them caption
 //   presets               [{claim, verdict, state, en, zh, shows: {en, zh}}]
 //   controls(words)       HTML of form controls, named after the entries of the state
 //   shown                 {name: state => text} of what stands beside controls: data-of
@@ -11,9 +11,15 @@
 
 const escaped = (text) => text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/"/g, "&quot;");
 
+const BUTTONS = {
+  en: { presets: "Try a claim:", reset: "Reset" },
+  zh: { presets: "试一条说法：", reset: "还原" },
+};
+
 /** All of a figure in its opening state. */
 function page(figure, language) {
   const words = figure.words[language];
+  const own = BUTTONS[language];
   const presets = figure.presets.map(
     (preset, i) => `<button type="button" value="${i}" aria-pressed="false">${preset[language]}</button>`,
   );
@@ -21,8 +27,8 @@ function page(figure, language) {
     `<div class="view">${figure.view(figure.opening, words)}</div>` +
     `<p class="says" role="status">${escaped(figure.says(figure.opening, words))}</p>` +
     `<form>${figure.controls(words)}</form>` +
-    `<div class="presets" role="group" aria-label="${words.presets}"><b>${words.presets}</b>` +
-    `${presets.join("")}<button type="button" value="">${words.reset}</button></div>` +
+    `<div class="presets" role="group" aria-label="${own.presets}"><b>${own.presets}</b>` +
+    `${presets.join("")}<button type="button" value="">${own.reset}</button></div>` +
     '<p class="shows"></p>'
   );
 }

@@ -6,8 +6,6 @@ import { define, digits, slider } from "./element.js";
 const WORDS = {
   en: {
     caption: "A token of three features as an arrow. Move it and see where each norm sends it.",
-    reset: "Reset",
-    presets: "Try a claim:",
     x: "x₁",
     y: "x₂",
     z: "x₃",
@@ -31,8 +29,6 @@ const WORDS = {
   },
   zh: {
     caption: "三个特征的 token 画成一个箭头。移动它，看两种归一化各把它送到哪里。",
-    reset: "还原",
-    presets: "试一条说法：",
     x: "x₁",
     y: "x₂",
     z: "x₃",

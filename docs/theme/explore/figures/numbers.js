@@ -10,8 +10,6 @@ const WORDS = {
   en: {
     caption:
       "Type a row, choose ε and a format: what is stored, and what RMSNorm gives in three cast orders.",
-    reset: "Reset",
-    presets: "Try a claim:",
     row: "one row",
     scale: "times",
     eps: "ε",
@@ -35,8 +33,6 @@ const WORDS = {
   zh: {
     caption:
       "输入一行，选 ε 和格式：看各个数存成什么，三种转换顺序各把 RMSNorm 算成什么。",
-    reset: "还原",
-    presets: "试一条说法：",
     row: "一行",
     scale: "乘以",
     eps: "ε",
