@@ -110,7 +110,7 @@ def results(page, query: str, wanted=lambda found: True) -> list[str]:
     [
         ("zh", "层归一化", "foundations/layer-norm/"),
         ("zh", "手写RMSNorm", "rmsnorm/rms-norm/"),
-        ("zh", "深层堆叠", "labs/deep-stack/"),
+        ("zh", "深层网络里的信号", "labs/deep-stack/"),
         ("en", "batch normalization", "foundations/batch-norm-vs-layer-norm/"),
         ("en", "why does fp16 rmsnorm overflow", "rmsnorm/low-precision/"),
         ("en", "Welford", "foundations/layer-norm/"),
