@@ -94,6 +94,13 @@ def test_reads_well(row, obeyed):
         assert "```" not in text["zh"] + text["en"]  # code stands in snippets
 
 
+@pytest.mark.parametrize("row", BANK, ids=lambda row: row["id"])
+def test_an_answer_speaks_the_names_of_the_field(row, obeyed):
+    answer = "\n\n".join(row[f]["zh"] for f in interview.TEXTS if f != "question")
+    found = test_terms.unspoken(answer, test_terms.TERMS)
+    obeyed(f"{row['id']}: {v.partition(': ')[2]}" for v in found)
+
+
 GOOD = {
     "id": "a-question",
     "level": "screening",

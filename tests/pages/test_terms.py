@@ -59,16 +59,38 @@ def unglossed(text: str, terms: list[dict]) -> list[str]:
     ]
 
 
+def unspoken(text: str, terms: list[dict]) -> list[str]:
+    """Short names of the field whose first use is not 中文（short）.
+
+    A letter in italics is a quantity; Pre-LN and its like are names of their own.
+    """
+    prose = [p for p in written(re.sub(r"\*[A-Z]\*", "", text)) if not p.heading]
+    found = []
+    for term in terms:
+        if short := term.get("short"):
+            bare = rf"(?<![A-Za-z0-9_-]){short}(?![A-Za-z0-9_-])"
+            use = f"{bare}|{term['zh']}" if term.get("said") else bare
+            first = re.compile(
+                rf"({term['zh']}[^（，。；、]{{0,2}}（[^）]*{bare})|{use}"
+            )
+            uses = ((p, m) for p in prose for m in first.finditer(p.text))
+            paragraph, match = next(uses, (None, None))
+            if match and not match[1]:
+                line = paragraph.line_of(match.start())
+                found.append(f"{line}: first use lacks {term['zh']}（{short}）")
+    return found
+
+
 def test_pages(spoken, obeyed):
     if spoken.lang == "zh":
-        found = refused(spoken.text, TERMS)
+        found = refused(spoken.text, TERMS) + unspoken(spoken.text, TERMS)
         found += unglossed(spoken.text, TERMS) if spoken.topical else []
         obeyed(f"{spoken.where}:{v}" for v in found)
 
 
 def test_the_list_is_consistent():
     for term in TERMS:
-        assert set(term) <= {"en", "zh", "avoid", "gloss"}, term
+        assert set(term) <= {"en", "zh", "avoid", "gloss", "short", "said"}, term
     for key in ("en", "zh"):
         words = [term[key] for term in TERMS]
         assert len(words) == len(set(words)), f"an {key} word twice"
@@ -85,7 +107,14 @@ SMALL = [
     {"en": "regularization", "zh": "正则化", "avoid": []},
     {"en": "Transformer", "zh": "Transformer", "avoid": ["变压器"]},
     {"en": "residual stream", "zh": "残差流", "avoid": [], "gloss": True},
+    {"en": "LayerNorm", "zh": "LayerNorm", "avoid": [], "short": "LN"},
+    {"en": "key", "zh": "键", "avoid": [], "short": "K"},
+    {"en": "warm-up", "zh": "预热", "avoid": [], "short": "warmup", "said": True},
 ]
+
+
+def violations(text: str, terms: list[dict]) -> list[str]:
+    return refused(text, terms) + unglossed(text, terms) + unspoken(text, terms)
 
 
 @pytest.mark.parametrize(
@@ -96,10 +125,13 @@ SMALL = [
         "残差流（residual stream）很宽，残差流不归一化。",
         "# 归一化 { #n }\n\n*又名：规范化、残差流、正则化*\n",
         "# 残差流 { #stream }\n\n残差流（即 Residual Stream）很宽。",
+        "# 预热与 LN { #n }\n\n预热步数（warmup）很短，`LN` 与 Pre-LN 不同。",
+        "LayerNorm（LN）有 *K* 个，LN 有查询和键（Q、K）两处，K 在后。",
+        "$LN$ 与 [论文](https://example.org/LN) 说的 LayerNorm。",
     ],
 )
 def test_good(text):
-    assert refused(text, SMALL) + unglossed(text, SMALL) == []
+    assert violations(text, SMALL) == []
 
 
 @pytest.mark.parametrize(
@@ -113,9 +145,14 @@ def test_good(text):
             "1: first 残差流 lacks （residual stream）",
         ),
         ("| 残差流 |", "1: first 残差流 lacks （residual stream）"),
+        ("先看 LN。\n\nLayerNorm（LN）。", "1: first use lacks LayerNorm（LN）"),
+        ("LayerNorm\n有 LN。", "2: first use lacks LayerNorm（LN）"),
+        ("Q 和 K 都要。", "1: first use lacks 键（K）"),
+        ("要预热。预热（warmup）。", "1: first use lacks 预热（warmup）"),
+        ("| warmup |", "1: first use lacks 预热（warmup）"),
         ("---\ntitle: 规范化\n---\n", "2: 规范化, not 归一化"),
     ],
 )
 def test_bad(text, says):
-    found = refused(text, SMALL) + unglossed(text, SMALL)
+    found = violations(text, SMALL)
     assert any(v.startswith(says) for v in found)
