@@ -25,6 +25,7 @@ from scripts.site import (  # noqa: E402
     explore,
     facts,
     formulas,
+    judge,
     labs,
     lists,
     llms,
@@ -117,6 +118,8 @@ def on_files(files, config, **_):
         downloads.add(files, config)
     with one_line("decks"):
         decks.add(files, config)
+    with one_line("judge"):
+        judge.add(files, config)
     return files
 
 

@@ -182,10 +182,11 @@ def _functions(path: Path, stamp: int) -> dict[str, str]:
 
 
 def complete(path: Path, name: str) -> str:
-    """A function of a Python file below all that it needs of that file: its imports,
+    """A name of a Python file below all that it needs of that file: its imports,
     and the functions and constants that it uses. A file of its own, ready to run.
     """
-    function(path, name)
+    if not path.is_file() or name not in _module(path, path.stat().st_mtime_ns)[2]:
+        raise SourceError(f"{path.relative_to(ROOT)} has no {name}")
     return _complete(path, name, path.stat().st_mtime_ns)
 
 

@@ -6,12 +6,9 @@ class of that name. With the option, only such tests run, and only for the names
 that the reader's file defines.
 """
 
-import importlib.util
-import sys
-import traceback
-from pathlib import Path
-
 import pytest
+
+from tests.snippets import judging
 
 STORED = pytest.StashKey[object]()
 
@@ -26,25 +23,12 @@ def pytest_configure(config):
         config.stash[STORED] = load(path, attempt)
 
 
-def load(path: Path, shown: str):
+def load(path, shown: str):
     """The reader's file as a module. UsageError, one line, if it cannot be."""
-    if not path.is_file():
-        raise pytest.UsageError(f"--attempt: no such file: {shown}")
-    spec = importlib.util.spec_from_file_location("attempt", path)
-    if spec is None or spec.loader is None:
-        raise pytest.UsageError(f"--attempt: {shown} is no Python file")
-    module = importlib.util.module_from_spec(spec)
-    before, sys.dont_write_bytecode = sys.dont_write_bytecode, True
     try:
-        spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:
-        reason = f"{type(error).__name__}: {error}".splitlines()[0]
-        raise pytest.UsageError(
-            f"--attempt: {shown} does not import: {reason}"
-        ) from None
-    finally:
-        sys.dont_write_bytecode = before
-    return module
+        return judging.load(path, shown)
+    except judging.AttemptError as error:
+        raise pytest.UsageError(f"--attempt: {error}") from None
 
 
 @pytest.hookimpl(trylast=True)  # after -k
@@ -59,30 +43,18 @@ def pytest_collection_modifyitems(config, items):
 
 def select(items, attempt, shown: str) -> list:
     """The tests that judge what the file defines. UsageError if there are none."""
-    judging = [item for item in items if "judge" in getattr(item, "fixturenames", ())]
-    names = sorted({item.module.JUDGED.__name__ for item in judging})
+    able = [item for item in items if "judge" in getattr(item, "fixturenames", ())]
+    names = sorted({_judged(item) for item in able})
     if not names:
         raise pytest.UsageError("--attempt: no selected test judges an attempt")
-    chosen = [i for i in judging if callable(found(attempt, i.module.JUDGED.__name__))]
+    chosen = [item for item in able if judging.found(attempt, _judged(item))]
     if not chosen:
         raise pytest.UsageError(f"--attempt: {shown} defines no {' or '.join(names)}")
     return chosen
 
 
-def found(attempt, name: str):
-    """What the reader's file itself defines under a name; imports do not count."""
-    value = getattr(attempt, name, None)
-    return value if getattr(value, "__module__", "") == attempt.__name__ else None
-
-
-def raised(error: Exception, file: str) -> str:
-    """What went wrong, and the reader's lines that led to it."""
-    said = f"{type(error).__name__}: {error}"
-    frames = traceback.extract_tb(error.__traceback__)
-    lines = [f"  line {f.lineno}: {f.line}" for f in frames if f.filename == file]
-    if not lines:
-        return f"does not take or return what the stub says: {said}"
-    return "\n".join([said, *lines])
+def _judged(item) -> str:
+    return item.module.JUDGED.__name__
 
 
 @pytest.fixture
@@ -95,15 +67,7 @@ def judge(request):
         if attempt is None:
             check(request.module.JUDGED)
             return
-        problem = None
-        try:
-            check(found(attempt, name))
-        except AssertionError as wrong:
-            problem = f"{name}: {wrong}"
-        except NotImplementedError:
-            problem = f"{name} is not written yet"
-        except Exception as error:
-            problem = f"{name}: {raised(error, attempt.__file__)}"
+        problem = judging.problem(attempt, name, check)
         if problem:
             pytest.fail(problem, pytrace=False)
 

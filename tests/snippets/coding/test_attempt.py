@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from scripts.site.source import ROOT, SNIPPETS
-from tests.snippets import conftest
+from tests.snippets import conftest, judging
 
 RIGHT = (SNIPPETS / "coding" / "layer_norm.py").read_text(encoding="utf-8")
 WRONG = """
@@ -68,7 +68,7 @@ def test_what_a_check_cannot_use():
     try:
         len(None)
     except TypeError as error:
-        said = conftest.raised(error, "mine.py")
+        said = judging.raised(error, "mine.py")
     assert said.startswith("does not take or return what the stub says: TypeError: ")
 
 

@@ -1,0 +1,266 @@
+"""The file that judges readers' code: alone with torch, as strict as the suites."""
+
+import importlib
+import subprocess
+import sys
+
+import pytest
+
+from scripts.site import judge
+from scripts.site.source import SNIPPETS, SourceError
+
+URL = "https://norms.example/en/"
+SUITES = {
+    name: importlib.import_module(f"tests.snippets.coding.test_{name}")
+    for name in judge.tasks()
+}
+RMS_NORM = """
+import torch
+from torch import nn
+
+class RMSNorm(nn.Module):
+    def __init__(self, dim, eps=1e-6):
+        super().__init__()
+        self.eps = eps
+        self.weight = nn.Parameter(torch.ones(dim))
+
+    def forward(self, x):
+        wide = x.to(torch.promote_types(x.dtype, torch.float32))
+        length = torch.linalg.vector_norm(wide, dim=-1, keepdim=True)
+        mean = length**2 / x.shape[-1]
+        return (wide / torch.sqrt(mean + self.eps) * self.weight).type_as(x)
+"""
+LAYER_NORM = """
+import torch
+from torch import nn
+
+class LayerNorm(nn.Module):
+    def __init__(self, dim, eps=1e-5):
+        super().__init__()
+        self.dim, self.eps = dim, eps
+        self.weight = nn.Parameter(torch.ones(dim))
+        self.bias = nn.Parameter(torch.zeros(dim))
+
+    def forward(self, x):
+        kind = torch.float64 if x.dtype == torch.float64 else torch.float32
+        affine = self.weight.to(kind), self.bias.to(kind)
+        y = nn.functional.layer_norm(x.to(kind), (self.dim,), *affine, self.eps)
+        return y.to(x.dtype)
+"""
+GROUP_NORM = """
+import torch
+
+class GroupNorm(torch.nn.Module):
+    def __init__(self, groups, channels, eps=1e-5):
+        super().__init__()
+        self.groups, self.eps = groups, eps
+        self.weight = torch.nn.Parameter(torch.ones(channels))
+        self.bias = torch.nn.Parameter(torch.zeros(channels))
+
+    def forward(self, x):
+        kind = torch.promote_types(x.dtype, torch.float32)
+        parts = x.to(kind).chunk(self.groups, dim=1)
+        done = []
+        for part in parts:
+            dims = tuple(range(1, x.ndim))
+            c = part - part.mean(dims, keepdim=True)
+            done.append(c / (c.pow(2).mean(dims, keepdim=True) + self.eps).sqrt())
+        shape = (1, -1) + (1,) * (x.ndim - 2)
+        y = torch.cat(done, dim=1)
+        return (y * self.weight.view(shape) + self.bias.view(shape)).to(x.dtype)
+"""
+SOFT_CAP = """
+import torch
+
+def soft_cap(z, cap):
+    wide = z.to(torch.promote_types(z.dtype, torch.float32))
+    e = torch.exp(-2 * wide.abs() / cap)
+    value = -cap * torch.sign(wide) * torch.expm1(-2 * wide.abs() / cap) / (1 + e)
+    slope = 4 * e / (1 + e) ** 2
+    return value.to(z.dtype), slope.to(z.dtype)
+"""
+PRE_NORM = """
+def pre_norm_stack(x, branches, norms):
+    for index, branch in enumerate(branches):
+        x = x + branch(norms[index](x))
+    return norms[len(branches)](x)
+"""
+BACKWARD = """
+import torch
+
+def rms_norm_backward(grad_y, x, gain, eps=1e-6):
+    kind = torch.promote_types(x.dtype, torch.float32)
+    with torch.enable_grad():
+        a = x.detach().to(kind).requires_grad_()
+        b = gain.detach().to(kind).requires_grad_()
+        y = a * (a.square().mean(-1, keepdim=True) + eps).rsqrt() * b
+        found = torch.autograd.grad(y, (a, b), grad_y.to(kind))
+    return found[0].to(x.dtype), found[1].to(gain.dtype)
+"""
+BY_TORCH = """
+import torch
+from torch.nn import functional as F
+
+def wide(x):
+    return x if x.dtype == torch.float64 else x.float()
+
+def rms_norm(x, gain, eps=1e-6):
+    return F.rms_norm(wide(x), gain.shape, gain.to(wide(x).dtype), eps).to(x.dtype)
+"""
+BY_MATRIX = """
+import torch
+
+def layer_norm(x, gain, bias, eps=1e-5):
+    kind = torch.promote_types(x.dtype, torch.float32)
+    d = x.shape[-1]
+    centring = torch.eye(d, dtype=kind) - torch.full((d, d), 1 / d, dtype=kind)
+    h = x.to(kind)
+    c = h - h.mean(-1, keepdim=True)
+    c = c @ centring
+    scale = (torch.einsum("...i,...i->...", c, c) / d + eps).rsqrt().unsqueeze(-1)
+    return torch.addcmul(bias.to(kind), c * scale, gain.to(kind)).to(x.dtype)
+"""
+BY_GROUP = """
+import torch
+from torch.nn import functional as F
+
+def group_norm(x, groups, gain, bias, eps=1e-5):
+    kind = torch.promote_types(x.dtype, torch.float32)
+    y = F.group_norm(x.to(kind), groups, gain.to(kind), bias.to(kind), eps)
+    return y.to(x.dtype)
+"""
+BY_SUM = """
+import torch
+
+def rms_norm(x, gain, eps=1e-6):
+    kind = torch.promote_types(x.dtype, torch.float32)
+    rows = x.to(kind).reshape(-1, x.shape[-1])
+    done = [row * (row.dot(row) / row.numel() + eps) ** -0.5 * gain for row in rows]
+    return torch.stack(done).reshape(x.shape).to(x.dtype)
+"""
+RIGHT = [
+    BY_TORCH,
+    BY_MATRIX,
+    BY_GROUP,
+    BY_SUM,
+    RMS_NORM,
+    LAYER_NORM,
+    GROUP_NORM,
+    SOFT_CAP,
+    PRE_NORM,
+    BACKWARD,
+]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("reader")
+    (path / "judge.py").write_text(judge.text("en", URL), encoding="utf-8")
+    return path
+
+
+def run(folder, *arguments) -> subprocess.CompletedProcess:
+    """In a folder of its own, where neither the repository nor a runner is found."""
+    command = [sys.executable, "-I", "judge.py", *arguments]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True)
+
+
+@pytest.fixture(scope="module")
+def module(folder):
+    spec = importlib.util.spec_from_file_location(
+        "judge_of_readers", folder / "judge.py"
+    )
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["judge_of_readers"] = module
+    spec.loader.exec_module(module)
+    yield module
+    del sys.modules["judge_of_readers"]
+
+
+def test_a_first_attempt(folder):
+    done = run(folder, "rms_norm", "mine.py")
+    assert done.stdout.startswith("wrote the stub to mine.py"), done.stderr
+    stub = (SNIPPETS / "coding" / "rms_norm_stub.py").read_text(encoding="utf-8")
+    assert (folder / "mine.py").read_text(encoding="utf-8") == stub
+    done = run(folder, "rms_norm", "mine.py")
+    assert (done.returncode, done.stdout) == (1, "rms_norm is not written yet\n")
+    assert (folder / "mine.py").read_text(encoding="utf-8") == stub
+    body = "return x / (x.square().mean(-1, keepdim=True) + eps).sqrt() * gain"
+    (folder / "mine.py").write_text(stub.replace("raise NotImplementedError", body))
+    done = run(folder, "mine.py")
+    assert done.returncode == 1
+    assert "float16" in done.stdout and "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("code", RIGHT, ids=range(len(RIGHT)))
+def test_other_right_ways_pass(code, folder):
+    (folder / "other.py").write_text(code, encoding="utf-8")
+    done = run(folder, "other.py")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert " is right: it passes " in done.stdout
+    assert "The point: " in done.stdout
+
+
+@pytest.mark.parametrize("name", SUITES)
+def test_solutions_pass_and_every_known_wrong_fails(name, module):
+    checks, suite = module.TASKS[name].checks(), SUITES[name]
+    for check in checks:
+        check(suite.JUDGED)
+    assert len(module.TASKS[name].rejected) == len(suite.VARIANTS) >= 8
+    for variant in suite.VARIANTS:
+        assert any(rejects(check, variant) for check in checks), variant.__name__
+
+
+def rejects(check, variant) -> bool:
+    try:
+        check(variant)
+    except Exception:
+        return True
+    return False
+
+
+@pytest.mark.parametrize("name", SUITES)
+def test_a_stub_stands_alone(name, module, folder):
+    path = folder / f"{name}.py"
+    path.write_text(module.TASKS[name].stub, encoding="utf-8")
+    attempt = module.load(path, path.name)
+    judged = module.TASKS[name].judged
+    assert module.found(attempt, judged)
+    problems = {module.problem(attempt, judged, c) for c in module.TASKS[name].checks()}
+    assert problems == {f"{judged} is not written yet"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["nothing", "a.py"], "judge.py: no task nothing; there are add_rms_norm, "),
+        (["rms_norm"], "judge.py: which file? python judge.py rms_norm my_file.py"),
+        (["absent.py"], "judge.py: no such file: absent.py"),
+        (["rms_norm", "empty.py"], "judge.py: empty.py defines no rms_norm"),
+        (["empty.py"], "judge.py: empty.py defines nothing of add_rms_norm, "),
+        (["bad.py"], "judge.py: bad.py does not import: SyntaxError: "),
+    ],
+)
+def test_one_line_for_what_cannot_be_judged(arguments, said, folder):
+    (folder / "empty.py").write_text("from math import sqrt as rms_norm\n")
+    (folder / "bad.py").write_text("def rms_norm(:\n")
+    done = run(folder, *arguments)
+    assert done.returncode == 2
+    assert done.stdout.startswith(said)
+    assert done.stdout.count("\n") == 1 and not done.stderr
+
+
+def test_tasks_are_listed(folder):
+    assert run(folder).stdout.startswith("tasks: add_rms_norm batch_norm ")
+
+
+def test_what_a_success_says_is_the_page_in_its_language():
+    assert "要点" in judge.text("zh", URL.replace("en", "zh"))
+
+
+def test_a_task_without_a_solution_on_its_page(monkeypatch):
+    monkeypatch.setattr(judge, "tasks", lambda: ["rms_norm", "lost"])
+    judge._learned.cache_clear()
+    with pytest.raises(SourceError, match="has no solution of lost"):
+        judge._learned("en", URL)
+    judge._learned.cache_clear()

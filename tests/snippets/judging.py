@@ -1,0 +1,161 @@
+"""Judges the functions of a reader's file, with the standard library alone.
+
+`scripts/site/judge.py` puts this text into the one file that readers download.
+"""
+
+import importlib.util
+import sys
+import textwrap
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+SHOWN = 4  # wrong versions named after a success
+
+
+class AttemptError(Exception):
+    """A file that cannot be judged. One line."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """What the file has to define, and how that is judged."""
+
+    judged: str
+    checks: Callable[[], list]
+    rejected: tuple[str, ...]  # wrong versions that the checks reject
+    learned: str
+    stub: str
+
+
+def load(path: Path, shown: str):
+    """The reader's file as a module."""
+    if not path.is_file():
+        raise AttemptError(f"no such file: {shown}")
+    spec = importlib.util.spec_from_file_location("attempt", path)
+    if spec is None or spec.loader is None:
+        raise AttemptError(f"{shown} is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    before, sys.dont_write_bytecode = sys.dont_write_bytecode, True
+    try:
+        spec.loader.exec_module(module)
+    except (Exception, SystemExit) as error:
+        reason = f"{type(error).__name__}: {error}".splitlines()[0]
+        raise AttemptError(f"{shown} does not import: {reason}") from None
+    finally:
+        sys.dont_write_bytecode = before
+    return module
+
+
+def found(attempt, name: str):
+    """The function or class of the task, or a module of its form as a function."""
+    value = _own(attempt, name)
+    if value is None and name in FORMS:
+        class_name, called = FORMS[name]
+        if kind := _own(attempt, class_name):
+            return lambda *given, **named: called(kind, *given, **named)
+    return value if callable(value) else None
+
+
+def _own(attempt, name: str):
+    """What the reader's file itself defines under a name; imports do not count."""
+    value = getattr(attempt, name, None)
+    return value if getattr(value, "__module__", "") == attempt.__name__ else None
+
+
+def _layer_norm(kind, x, gain, bias, *eps):
+    return _called(kind(gain.numel(), *eps), x, weight=gain, bias=bias)
+
+
+def _rms_norm(kind, x, gain, *eps):
+    return _called(kind(gain.numel(), *eps), x, weight=gain)
+
+
+def _group_norm(kind, x, groups, gain, bias, *eps):
+    return _called(kind(groups, gain.numel(), *eps), x, weight=gain, bias=bias)
+
+
+FORMS = {
+    "layer_norm": ("LayerNorm", _layer_norm),
+    "rms_norm": ("RMSNorm", _rms_norm),
+    "group_norm": ("GroupNorm", _group_norm),
+}
+
+
+def _called(module, x, **weights):
+    """The module's output, with the tensors in place of its parameters."""
+    for name, tensor in weights.items():
+        delattr(module, name)
+        setattr(module, name, tensor)
+    return module(x)
+
+
+def problem(attempt, name: str, check) -> str | None:
+    """What a check finds wrong, in words; None if nothing."""
+    try:
+        check(found(attempt, name))
+    except AssertionError as wrong:
+        return f"{name}: {wrong}"
+    except NotImplementedError:
+        return f"{name} is not written yet"
+    except Exception as error:
+        return f"{name}: {raised(error, attempt.__file__)}"
+    return None
+
+
+def raised(error: Exception, file: str) -> str:
+    """What went wrong, and the reader's lines that led to it."""
+    said = f"{type(error).__name__}: {error}"
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [f"  line {f.lineno}: {f.line}" for f in frames if f.filename == file]
+    if not lines:
+        return f"does not take or return what the stub says: {said}"
+    return "\n".join([said, *lines])
+
+
+def main(arguments: list[str], tasks: dict[str, Task]) -> int:
+    """0 if all is right or nothing was to judge, 1 if something is wrong, else 2."""
+    if not arguments:
+        print("tasks:", *tasks)
+        print("python judge.py TASK my_file.py writes the stub, and then judges it")
+        return 0
+    *names, shown = arguments
+    try:
+        return _judged(names, Path(shown), shown, tasks)
+    except AttemptError as error:
+        print(f"judge.py: {error}")
+        return 2
+
+
+def _judged(names: list[str], path: Path, shown: str, tasks: dict[str, Task]) -> int:
+    for name in [*names, *([] if path.suffix == ".py" else [shown])]:
+        if name not in tasks:
+            raise AttemptError(f"no task {name}; there are {', '.join(tasks)}")
+    if path.suffix != ".py":
+        raise AttemptError(f"which file? python judge.py {shown} my_file.py")
+    if names and not path.exists():
+        path.write_text("\n\n\n".join(tasks[name].stub for name in names), "utf-8")
+        print(f"wrote the stub to {shown}; write its body and run this again")
+        return 0
+    attempt = load(path, shown)
+    chosen = names or [n for n in tasks if found(attempt, tasks[n].judged)]
+    for name in [n for n in chosen if not found(attempt, tasks[n].judged)]:
+        raise AttemptError(f"{shown} defines no {tasks[name].judged}")
+    if not chosen:
+        raise AttemptError(f"{shown} defines nothing of {', '.join(tasks)}")
+    return max([_verdict(attempt, name, tasks[name]) for name in chosen])
+
+
+def _verdict(attempt, name: str, task: Task) -> int:
+    checks = task.checks()
+    problems = [problem(attempt, task.judged, check) for check in checks]
+    wrong = list(dict.fromkeys(filter(None, problems)))
+    if wrong:
+        print(*wrong, sep="\n")
+        return 1
+    some = ", ".join(task.rejected[:SHOWN])
+    print(f"{name} is right: it passes {len(checks)} checks, which reject", end=" ")
+    print(f"{len(task.rejected)} wrong versions ({some}, ...)")
+    print(textwrap.fill(task.learned, 80, initial_indent="  ", subsequent_indent="  "))
+    return 0
