@@ -31,6 +31,7 @@ INTERPRETED = pytest.mark.filterwarnings(
 MOST = {torch.float32: 5e-7, torch.bfloat16: 4e-3, torch.float16: 3e-4}
 MODULES = (  # of a folder of kernels: those without output
     "operator", "launch", "forward", "backward", "kernels", "soft_cap", "streams",
+    "one_row", "one_head", "walk",
 )  # fmt: skip
 SHAPES = ((7, 5), (3, 4, 128), (2, 257), (33, 64), (1, 1009), (5, 1, 96), (40, 2))
 

@@ -23,7 +23,7 @@ def add_rms_norm_forward(
     right = (offset(row, branch_stride // ALIGN) * ALIGN)[:, None] + column
     right = tl.load(branch + right, mask=inside, other=0.0)
     total = left.to(tl.float32) + right.to(tl.float32)
-    total = total.to(stream.dtype.element_ty)  # (1)!
+    total = total.to(stream.dtype.element_ty)
     tl.store(stream + place, total, mask=inside)
     value = total.to(tl.float32)
     scale = tl.rsqrt(tl.sum(value * value, axis=1) / WIDTH + eps)

@@ -19,21 +19,21 @@ def qk_norm_rope_forward(
         row_start(row, heads, token_stride, head_stride, ALIGN)[:, None]
         + column
     )
-    angle = (row // heads % time)[:, None] * HALF + column  # (2)!
+    angle = (row // heads % time)[:, None] * HALF + column
     c = tl.load(cos + angle, mask=inside, other=0.0)
     s = tl.load(sin + angle, mask=inside, other=0.0)
     first = tl.load(gain + column, mask=column < HALF, other=0.0).to(tl.float32)
     second = tl.load(gain + HALF + column, mask=column < HALF, other=0.0)
     a = tl.load(x + start, mask=inside, other=0.0).to(tl.float32)
-    b = tl.load(x + start + HALF, mask=inside, other=0.0).to(tl.float32)  # (3)!
-    square = tl.sum(a * a, axis=1) + tl.sum(b * b, axis=1)  # (4)!
+    b = tl.load(x + start + HALF, mask=inside, other=0.0).to(tl.float32)
+    square = tl.sum(a * a, axis=1) + tl.sum(b * b, axis=1)
     scale = tl.rsqrt(square / (2 * HALF) + eps)
-    a *= scale[:, None] * first  # (5)!
+    a *= scale[:, None] * first
     b *= scale[:, None] * second.to(tl.float32)
     target = y + offset(row, 2 * HALF)[:, None] + column
     out = y.dtype.element_ty
     tl.store(target, (a * c - b * s).to(out), mask=inside)
-    tl.store(target + HALF, (b * c + a * s).to(out), mask=inside)  # (6)!
+    tl.store(target + HALF, (b * c + a * s).to(out), mask=inside)
     tl.store(rstd + row, scale, mask=row < rows)
 
 

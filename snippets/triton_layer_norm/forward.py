@@ -24,7 +24,7 @@ def layer_norm_forward(
     )
     value = value.to(tl.float32)
     middle = tl.sum(value, axis=1) / WIDTH
-    centred = tl.where(inside, value - middle[:, None], 0.0)  # (1)!
+    centred = tl.where(inside, value - middle[:, None], 0.0)
     scale = tl.rsqrt(tl.sum(centred * centred, axis=1) / WIDTH + eps)
     if COLUMNS > EARLY:
         weight = tl.load(gain + column, mask=column < WIDTH, other=0.0)

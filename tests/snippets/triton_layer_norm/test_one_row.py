@@ -1,0 +1,64 @@
+"""LayerNorm's simplest kernel: values against float64, and wrong ones."""
+
+import pytest
+
+from snippets.layer_norm import reference
+from snippets.triton_layer_norm.one_row import by_rows
+from tests.kernel_gate import (
+    DTYPES,
+    INTERPRETED,
+    assert_near,
+    draw,
+    gains,
+    poisoned,
+    variants,
+)
+
+pytestmark = INTERPRETED
+
+
+def check(norm, x, eps=1e-5):
+    width = x.shape[-1]
+    gain, bias = gains(width, x.dtype), draw(width, seed=8, dtype=x.dtype)
+    wanted = reference.layer_norm(x.double(), gain.double(), bias.double(), eps)
+    with poisoned():
+        found = norm(x, gain, bias, eps)
+    assert found.dtype == x.dtype
+    assert_near(found, wanted, "y")
+
+
+def check_shapes_and_dtypes(norm):
+    for dtype in DTYPES:
+        for shape in ((7, 5), (2, 257), (33, 64), (1, 1009)):
+            check(norm, draw(*shape, dtype=dtype, scale=2.0, offset=3.0))
+
+
+def check_epsilon(norm):
+    check(norm, draw(4, 9, scale=1e-3))
+
+
+CHECKS = [check_shapes_and_dtypes, check_epsilon]
+CHANGES = {
+    "padding_counted_in_the_variance": (
+        "one_row.py",
+        "tl.where(inside, value - middle, 0.0)",
+        "value - middle",
+    ),
+    "bias_before_the_gain": (
+        "one_row.py",
+        "centred * scale * weight + shift",
+        "(centred * scale + shift) * weight",
+    ),
+    "epsilon_missing": ("one_row.py", "/ WIDTH + eps", "/ WIDTH"),
+}
+WRONG = variants("triton_layer_norm", CHANGES, "by_rows", "one_row")
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda f: f.__name__)
+def test_right(check):
+    check(by_rows)
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=lambda f: f.__name__)
+def test_rejects(wrong, known_wrong):
+    known_wrong.rejected_by(CHECKS, wrong)

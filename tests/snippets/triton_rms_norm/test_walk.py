@@ -1,0 +1,74 @@
+"""The simplest walk over the rows: gradients against float64, and wrong ones."""
+
+import pytest
+import torch
+
+from snippets.rms_norm import reference
+from snippets.triton_rms_norm.walk import by_walking
+from tests.kernel_gate import (
+    DTYPES,
+    INTERPRETED,
+    assert_near,
+    draw,
+    gains,
+    gradients,
+    leaves,
+    poisoned,
+    variants,
+)
+
+pytestmark = INTERPRETED
+
+
+def check(backward, x, eps=1e-6, programs=2):
+    gain, dy = gains(x.shape[-1], x.dtype), draw(*x.shape, seed=3, dtype=x.dtype)
+    wide = leaves(x, gain, dtype=torch.float64)
+    wanted = gradients(reference.rms_norm(*wide, eps), wide, dy.double())
+    with poisoned():
+        found = backward(dy, x, gain, eps, programs)
+    for got, right, what in zip(found, wanted, ("dx", "dgain"), strict=True):
+        assert got.dtype == x.dtype
+        assert_near(got, right, what, 1.5)
+
+
+def check_shapes_and_dtypes(backward):
+    for dtype in DTYPES:
+        for shape in ((7, 5), (2, 257), (33, 64), (1, 1009)):
+            check(backward, draw(*shape, dtype=dtype, scale=2.0, offset=0.5))
+
+
+def check_programs(backward):
+    for programs in (1, 3, 9):  # more than there are rows, too
+        check(backward, draw(7, 20), programs=programs)
+
+
+CHECKS = [check_shapes_and_dtypes, check_programs]
+CHANGES = {
+    "gain_gradient_of_the_last_row": (
+        "walk.py",
+        "total += slope * unit",
+        "total = slope * unit",
+    ),
+    "gain_gradient_after_the_gain": (
+        "walk.py",
+        "total += slope * unit",
+        "total += slope * weight * unit",
+    ),
+    "statistic_detached": ("walk.py", "slope - unit * along", "slope"),
+    "every_row_by_every_program": (
+        "walk.py",
+        "tl.range(program, rows, programs)",
+        "tl.range(0, rows)",
+    ),
+}
+WRONG = variants("triton_rms_norm", CHANGES, "by_walking", "walk")
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda f: f.__name__)
+def test_right(check):
+    check(by_walking)
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=lambda f: f.__name__)
+def test_rejects(wrong, known_wrong):
+    known_wrong.rejected_by(CHECKS, wrong)
