@@ -1,11 +1,13 @@
 """Every fence is one embed of a file that the tests run."""
 
 import re
+import textwrap
 from pathlib import Path
 
 import pytest
 
 from scripts.site import source
+from tests.browser.length import is_topical
 
 SKIP = re.compile(r"<!-- *skip\b.*")
 REASON = re.compile(r"<!-- skip: \S.* -->")
@@ -16,6 +18,8 @@ FOLDERS = {  # of pages that show another page's files, as the halves of a split
     "qk-clip": ["qk-norm"],
     "qk-norm": ["qk-norm", "coding"],
 }
+MOST_CODE = 25  # lines of a block in sight, blank ones aside; the rest folds
+LONG_CODE = {"normalized-transformer": 41, "normformer": 29}  # known, to be cut
 
 
 def violations(text: str, slug: str, snippets: Path) -> list[str]:
@@ -113,6 +117,37 @@ def skips(lines: list[str], text: str) -> list[str]:
     ]
 
 
+def too_long(text: str, slug: str, snippets: Path) -> list[str]:
+    """Blocks of code that a reader sees without opening anything, and that should fold."""
+    found, most = [], LONG_CODE.get(slug, MOST_CODE)
+    lines = text.splitlines()
+    for fence in source.fences(text):
+        if fence.info == "python" and fence.embed and not folded(fence, lines):
+            code = source.embedded(*fence.embed, snippets).splitlines()
+            count = sum(bool(line.strip()) for line in code)
+            if count > most:
+                found.append(f"{fence.line}: {count} lines in sight, at most {most}")
+    return found
+
+
+def folded(fence: source.Fence, lines: list[str]) -> bool:
+    """Whether a fence stands within ``???``, at any depth."""
+    indent = fence.indent
+    for line in reversed(lines[: fence.line - 1]):
+        margin = len(line) - len(line.lstrip())
+        if line.strip() and margin < indent:
+            indent = margin
+            if line.lstrip().startswith("??? "):
+                return True
+    return False
+
+
+def test_code_in_sight_is_short(page, obeyed):
+    if is_topical(f"{page.lang}/{page.path}"):
+        found = too_long(page.text, Path(page.path).stem, source.SNIPPETS)
+        obeyed(f"{page.where}:{v}" for v in found)
+
+
 def test_pages(page, obeyed):
     found = violations(page.text, Path(page.path).stem, source.SNIPPETS)
     obeyed(f"{page.where}:{v}" for v in found)
@@ -179,3 +214,25 @@ def test_good(snippets):
 )
 def test_bad(snippets, text, says):
     assert any(v.startswith(says) for v in violations(text, "a-b", snippets))
+
+
+def test_a_planted_long_block_fails_unless_it_folds(snippets):
+    long = "\n\n".join(["x = 1"] * MOST_CODE) + "\n"
+    (snippets / "a_b/long.py").write_text(long)
+    block = fence("a_b/long.py")
+    assert too_long(block, "a-b", snippets) == []
+    (snippets / "a_b/long.py").write_text(long + "x = 1\n")
+    says = f"lines in sight, at most {MOST_CODE}"
+    assert too_long(block, "a-b", snippets) == [f"1: {MOST_CODE + 1} {says}"]
+    inside = indented(block)
+    assert too_long(f'??? note "More"\n{inside}', "a-b", snippets) == []
+    assert (
+        too_long(f'??? note "A"\n    !!! tip\n{indented(inside)}', "a-b", snippets)
+        == []
+    )
+    for opening in ('???+ note "More"', '!!! note "More"', "1. An item"):
+        assert len(too_long(f"{opening}\n{inside}", "a-b", snippets)) == 1
+
+
+def indented(text: str) -> str:
+    return textwrap.indent(text, "    ")
