@@ -1,9 +1,10 @@
 """The ledger: docs/data/claims/<topic>.yml in, a page a topic out.
 
 A row is one claim, its verdict, the corrected statement, where the claim was met, and
-what decides it. A check (tests/claims/test_<topic>.py::test_<id>, shown on the page)
-decides by running code, by arithmetic on numbers that it names, or by a record; or it
-is an example, and the citations decide.
+what decides it, folded under its kind. A check (tests/claims/test_<topic>.py::
+test_<id>, shown on the page) decides by running code, by arithmetic on numbers that it
+names, or by a record; or it is an example, and the citations decide. A row that left
+its page names it as `was`: the old anchor stays there, and leads to where the row is.
 """
 
 from scripts.site import citations, lists, source
@@ -15,7 +16,7 @@ CHECKS = ROOT / "tests" / "claims"
 VERDICTS = ("holds", "holds-when", "wrong", "open")
 KINDS = ("code", "arithmetic", "record", "example")  # of checks
 FIELDS = {"id", "claim", "verdict", "correct", "page"}
-OPTIONAL = {"met", "check", "cite", "top", "dare"}
+OPTIONAL = {"met", "check", "cite", "top", "dare", "was"}
 MARKS = {"holds": "✓", "holds-when": "△", "wrong": "✗", "open": "○"}
 WORDS = {
     "en": {
@@ -28,17 +29,17 @@ WORDS = {
         "comma": ", ",
         "stop": ". ",
         "colon": ": ",
-        "code": "Decided by the code below",
-        "arithmetic": "Decided by arithmetic on the numbers named below",
+        "code": "Decided by code",
+        "arithmetic": "Decided by arithmetic on named numbers",
         "record": "Decided by a stored record",
-        "example": "Decided by its sources; the code below is an example",
+        "example": "Decided by its sources, with an example in code",
         "source": "Decided by its sources",
         "undecided": "Not decided; what there is",
-        "with": "the code below",
-        "sources": ". Sources: ",
+        "sources": "Sources: ",
         "more": "More: ",
-        "check": "The check",
-        "example_code": "An example in code",
+        "topic": "Subject",
+        "all": "all",
+        "moved": "Claims that moved to a page of their own",
         "settled": "Claims that this page takes up",
         "verdict": "The verdict",
         "space": " ",
@@ -53,17 +54,17 @@ WORDS = {
         "comma": "、",
         "stop": "。",
         "colon": "：",
-        "code": "依据：下面的代码",
-        "arithmetic": "依据：用下面写明的数字计算",
+        "code": "依据：代码",
+        "arithmetic": "依据：用写明的数字计算",
         "record": "依据：一份测量记录",
-        "example": "依据是来源，下面的代码只是例子",
-        "source": "依据是来源",
+        "example": "依据：来源，另附代码例子",
+        "source": "依据：来源",
         "undecided": "尚无定论，现有材料",
-        "with": "下面的代码",
-        "sources": "。来源：",
+        "sources": "来源：",
         "more": "详见 ",
-        "check": "核对代码",
-        "example_code": "一个代码例子",
+        "topic": "主题",
+        "all": "合计",
+        "moved": "移到另一页的说法",
         "settled": "本页谈到的说法",
         "verdict": "看结论",
         "space": "",
@@ -91,6 +92,8 @@ def problem_of(row) -> str | None:
     plain = [known[x].url if x in known else x for x in met] if met else met
     if problem := data_rows.problem_of_addresses("met", plain):
         return problem
+    if row.get("was") not in (None, *topics()):
+        return f"was: no topic {row['was']}"
     if row.get("check", "code") not in KINDS:
         return f"check is none of {', '.join(KINDS)}"
     for field in ("claim", "correct"):
@@ -116,7 +119,22 @@ def check_source(topic: str, row: dict) -> str:
 
 def topic_list(topic: str, language: str) -> str:
     """All rows of a topic as Markdown, each in a box that a script can hide."""
-    return "\n\n".join(entry(topic, row, language) for row in rows(topic))
+    kept = [entry(topic, row, language) for row in rows(topic)]
+    return "\n\n".join([*kept, *moved(topic, language)])
+
+
+def moved(topic: str, language: str) -> list[str]:
+    """The rows that left a topic, each behind its old anchor, folded; or nothing."""
+    words = WORDS[language]
+    links = [
+        f"{MARKS[row['verdict']]} {words[row['verdict']]}{words['colon']}"
+        f"[{row['claim'][language].rstrip('。.')}]({there}.md#{row['id']})"
+        f"{{ #{row['id']} }}"
+        for there, row in everything()
+        if row.get("was") == topic
+    ]
+    folded = lists.append_folded("", words["moved"], links)
+    return [folded] if links else []
 
 
 def judged(row: dict, language: str) -> str:
@@ -153,27 +171,34 @@ def dare(language: str) -> str:
 
 def entry(topic: str, row: dict, language: str) -> str:
     words = WORDS[language]
-    places = [place_link(place) for place in row.get("met", ())]
-    met = words["met"] + words["comma"].join(places) if places else words["heard"]
+    more = f"{words['more']}[{_title(row['page'], words)}](../{row['page']})"
     lines = [
         f'<div class="claim" data-verdict="{row["verdict"]}" markdown>',
         "",
         f"## {judged(row, language)} {{ #{row['id']} }}",
         "",
-        f'<span class="met">{met}</span>',
+        f"{row['correct'][language]}{words['space']}{more}{words['stop']}".rstrip(),
         "",
-        row["correct"][language],
+        f'??? note "{words[decided(row)]}"',
         "",
-        _sources(row, words),
+        f"    {_met(row, words)}",
         "",
     ]
+    if row.get("cite"):
+        lines += [f"    {_sources(row, words)}", ""]
     if row.get("check"):
         code = check_source(topic, row)
-        name = words["example_code" if row["check"] == "example" else "check"]
-        lines += [f'??? note "{name}"', "", "    ```python"]
+        lines += ["    ```python"]
         lines += [f"    {line}".rstrip() for line in code.splitlines()]
         lines += ["    ```", ""]
     return "\n".join([*lines, "</div>"])
+
+
+def _met(row: dict, words: dict) -> str:
+    if not row.get("met"):
+        return words["heard"]
+    places = words["comma"].join(place_link(place) for place in row["met"])
+    return f"{words['met']}{places}{words['stop']}".rstrip()
 
 
 def place_link(place: str) -> str:
@@ -189,8 +214,7 @@ def _link(text: str, url: str) -> str:
 
 
 def _sources(row: dict, words: dict) -> str:
-    known, how = citations.references(), decided(row)
-    keys = row.get("cite", ())
+    known, keys = citations.references(), row["cite"]
     if unknown := [key for key in keys if key not in known]:
         raise SourceError(f"claims: {row['id']}: unknown citation {unknown[0]!r}")
     names = [f"{known[key].authors}, {known[key].year}" for key in keys]
@@ -198,14 +222,7 @@ def _sources(row: dict, words: dict) -> str:
         _link(name if names.count(name) == 1 else known[key].title, known[key].url)
         for key, name in zip(keys, names, strict=True)
     ]
-    if how == "undecided" and row.get("check"):
-        cited.insert(0, words["with"])
-    by_check = how in ("code", "arithmetic", "record")
-    lead = words["sources" if by_check else "colon"]
-    tail = lead + words["comma"].join(cited) if cited else ""
-    title = _title(row["page"], words)
-    more = f"{words['more']}[{title}](../{row['page']})"
-    return f"{words[how]}{tail}{words['stop']}{more}{words['stop']}".strip()
+    return f"{words['sources']}{words['comma'].join(cited)}{words['stop']}".rstrip()
 
 
 def _title(page: str, words: dict) -> str:
@@ -237,15 +254,15 @@ def top_list(language: str, base: str = "") -> str:
 
 
 def overview(language: str) -> str:
-    """A line a topic: how many claims, and how many of each verdict."""
+    """A table: a line a topic, how many claims of each verdict and of all."""
     words, titles = WORDS[language], lists.pages(language)
-    lines = []
+    heads = [words["topic"], *(f"{MARKS[v]} {words[v]}" for v in VERDICTS)]
+    lines = [f"| {' | '.join([*heads, words['all']])} |", "|---" + "|--:" * 5 + "|"]
     for topic in topics():
         found = [row["verdict"] for row in rows(topic)]
-        counts = [f"{words[v]} {found.count(v)}" for v in VERDICTS if v in found]
+        counts = [str(n) for n in (*map(found.count, VERDICTS), len(found))]
         name = lists.subject(titles[f"claims/{topic}.md"])
-        tail = words["comma"].join(counts)
-        lines.append(f"- [{name}]({topic}.md){words['colon']}{tail}")
+        lines.append(f"| [{name}]({topic}.md) | {' | '.join(counts)} |")
     return "\n".join(lines)
 
 

@@ -188,6 +188,7 @@ def test_good():
         ({"claim": {"en": "A."}}, "claim is not one text"),
         ({"correct": "B."}, "correct is not one text"),
         ({"source": "me"}, "unknown field source"),
+        ({"was": "no-topic"}, "was: no topic no-topic"),
     ],
 )
 def test_bad(change, says):
@@ -201,28 +202,51 @@ def test_bad(change, says):
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({}, "Decided by the code below. "),
-        ({"check": "arithmetic"}, "Decided by arithmetic on the numbers named below. "),
-        ({"check": "record"}, "Decided by a stored record. "),
-        ({"check": "example", "cite": ["ba2016layer"]}, "Decided by its sources; the"),
-        ({"verdict": "open"}, "Not decided; what there is: the code below. "),
-        (
-            {"cite": ["ba2016layer"]},
-            "Decided by the code below. Sources: [Ba et al., 2",
-        ),
+        ({}, "Decided by code"),
+        ({"check": "arithmetic"}, "Decided by arithmetic on named numbers"),
+        ({"check": "record"}, "Decided by a stored record"),
+        ({"check": "example"}, "Decided by its sources, with an example in code"),
+        ({"verdict": "open"}, "Not decided; what there is"),
     ],
 )
-def test_a_row_says_what_decides_it(change, says):
-    assert claims._sources(GOOD | change, claims.WORDS["en"]).startswith(says)
+def test_a_row_says_what_decides_it(change, says, monkeypatch):
+    """The fold's title says how; in it stand the places, the sources and the code."""
+    monkeypatch.setattr(claims, "check_source", lambda topic, row: "assert True")
+    row = GOOD | {"cite": ["ba2016layer"]} | change
+    shown, folded = claims.entry("basics", row, "en").split("\n\n??? note ")
+    assert "✗ wrong" in shown or "○ open" in shown
+    assert "B. More: [" in shown and "Ba et al." not in shown
+    assert folded.startswith(f'"{says}"\n')
+    assert "    Met at [example.org](" in folded and "    assert True" in folded
+    assert "    Sources: [Ba et al., 2016](https" in folded
+
+
+def _line(text: str, part: str) -> str:
+    return next(line for line in text.splitlines() if part in line)
+
+
+def test_a_row_that_moved_keeps_its_anchor():
+    """On its old page, behind a fold, with the claim as a link to where it is."""
+    rows = [(topic, row) for topic, row in ROWS if row.get("was")]
+    assert rows
+    for topic, row in rows:
+        assert row["was"] != topic
+        for language in LANGUAGES:
+            old = claims.topic_list(row["was"], language)
+            line = f"]({topic}.md#{row['id']}){{ #{row['id']} }}"
+            said = claims.WORDS[language][row["verdict"]]
+            assert f"{claims.MARKS[row['verdict']]} {said}" in _line(old, line)
+            assert old.count(line) == 1 == old.count(f"{{ #{row['id']} }}")
+    assert claims.moved("basics", "en") == []
 
 
 def test_a_place_is_named_after_its_host_or_repository():
-    assert claims._place("https://www.example.org/a/b") == (
+    assert claims.place_link("https://www.example.org/a/b") == (
         "[example.org](https://www.example.org/a/b)"
     )
     blob = "https://github.com/me/notes/blob/0ab/a/teaching.md"
-    assert claims._place(blob) == f"[me/notes: teaching.md]({blob})"
-    assert claims._place("ba2016layer").startswith("[Ba et al., 2016](https://")
+    assert claims.place_link(blob) == f"[me/notes: teaching.md]({blob})"
+    assert claims.place_link("ba2016layer").startswith("[Ba et al., 2016](https://")
 
 
 def test_damaged_file_is_one_line(tmp_path, monkeypatch):
