@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 
 WINDOW = {"width": 1440, "height": 900}
-TOPICAL = ("foundations", "rmsnorm", "placement", "attention", "frontier", "kernels")
+TOPICAL = ("foundations", "rmsnorm", "placement", "attention", "frontier")
+TOPICAL += ("kernels", "claims")
 MOST_SCREENS = 12
 # One number in so many characters at most: denser Chinese prose is read as a table.
 CHARACTERS_A_NUMBER = 40
@@ -26,7 +27,9 @@ SEEN = r"""() => {
     code: code.reduce((sum, lines) => sum + lines, 0),
   };
 }"""
-NUMBERS = r"text => (text.match(/\d+(?:[.,]\d+)*/g) || []).length"
+# A digit in a name, float16 or GPT-2, is no number, and 1e-5 is one.
+NUMBERS = r"""text => (text.match(
+  /(?<![A-Za-z\d.])(?<![A-Za-z]-)\d+(?:[.,]\d+)*(?:e-?\d+)?/g) || []).length"""
 
 
 @dataclass(frozen=True)
@@ -58,7 +61,7 @@ class Length:
 
 
 def is_topical(path: str) -> bool:
-    """Whether en/foundations/layer-norm/ is a page that teaches a topic."""
+    """Whether a page teaches a topic, as en/rmsnorm/speed/, or settles claims."""
     return path.split("/")[1] in TOPICAL
 
 

@@ -58,6 +58,18 @@ def test_a_list_within_a_list_is_counted_once(page, browser_checks):
     browser_checks.add(2)
 
 
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [("float16 与 GPT-2，Llama-3.1 与 H200", 0), ("1e-5、0.03、1,024 与 12 层", 4)],
+)
+def test_a_digit_in_a_name_is_no_number(text, numbers, page, browser_checks):
+    before = measure(page, PAGE)
+    page.evaluate(ADD, f"<p>{text}</p>")
+    assert measure(page, PAGE).numbers - before.numbers == numbers
+    browser_checks.add(1)
+
+
 def test_topical():
     assert is_topical("en/foundations/layer-norm/")
+    assert is_topical("zh/claims/placement-and-depth/")
     assert not is_topical("en/") and not is_topical("zh/interview/sheet/")
