@@ -1,7 +1,8 @@
 """How many minutes the pages of a door on the home page take to read.
 
 Counted on the English pages, as they open: folded boxes and what the build appends
-are left out. The count stands in both languages.
+are left out; a mock interview takes the time it is set to. The count stands in both
+languages.
 """
 
 import math
@@ -21,6 +22,8 @@ LINES_A_MINUTE = 15  # of code, four seconds each
 ROUNDED_TO = 5
 PAGES = ROOT / "docs" / "en" / "pages"
 LABS = ROOT / "docs" / "labs"
+MOCK = ROOT / "docs" / "theme" / "overrides" / "assets" / "mock.js"
+SET_TO = re.compile(r'amount\("(?:number|minutes)", [\w.]+, (\d+)')
 LINK = re.compile(r"\]\(([\w/-]+\.(?:md|ipynb))\)")
 FOLDED = re.compile(r"^( *)\?\?\?(?!\+)")
 
@@ -38,7 +41,14 @@ def minutes(door: str) -> str:
 
 def _seconds(path: str) -> float:
     prose, code = _opened(path)
-    return 60 * (len(prose.split()) / WORDS_A_MINUTE + code / LINES_A_MINUTE)
+    read = 60 * (len(prose.split()) / WORDS_A_MINUTE + code / LINES_A_MINUTE)
+    return read + (_mock() if path == "interview/mock.md" else 0)
+
+
+def _mock() -> float:
+    """Seconds of a mock interview as its form opens: questions times their minutes."""
+    questions, each = SET_TO.findall(MOCK.read_text(encoding="utf-8"))
+    return 60 * int(questions) * int(each)
 
 
 def _opened(path: str) -> tuple[str, int]:

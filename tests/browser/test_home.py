@@ -1,9 +1,10 @@
-"""The home page's first screen: the token, the claims, the way to the search."""
+"""The home page's first screen: the search, the token, the claims."""
 
 import pytest
 
 from tests.browser.conftest import VIEWPORTS
 from tests.browser.crawl import Watch
+from tests.browser.length import WINDOW
 
 
 @pytest.fixture
@@ -59,13 +60,88 @@ def test_without_scripts_every_verdict_is_folded(home, browser_checks):
     page = home("en", java_script_enabled=False)
     assert page.locator(".dare:visible details").count() >= 12
     assert "LayerNorm's output stays" in page.locator("one-token").inner_text()
+    assert page.locator("open-search a").get_attribute("href") == "#contents"
+    assert page.locator("open-search input").count() == 0
+    browser_checks.add(4)
+
+
+EXAMPLE = {"en": "why does fp16 RMSNorm overflow", "zh": "fp16 的 RMSNorm 为什么会溢出"}
+HIT = ".md-search-result__link[href*='low-precision']"
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize(
+    "viewport", [WINDOW, VIEWPORTS["phone"]], ids=["wide", "phone"]
+)
+def test_the_search_is_seen_at_once(language, viewport, home, browser_checks):
+    """A field, as high as a finger, with a name and an example; nothing fetched yet."""
+    page = home(language, viewport=viewport)
+    asked = []
+    page.on("request", lambda request: asked.append(request.url))
+    field = page.get_by_role("search").get_by_role("searchbox")
+    box = field.bounding_box()
+    assert box["y"] + box["height"] < viewport["height"]
+    assert box["height"] >= 44 and box["width"] >= 200
+    assert field.get_attribute("aria-label")
+    assert field.get_attribute("placeholder") == EXAMPLE[language]
+    page.wait_for_load_state("networkidle")
+    assert not [url for url in asked if "search" in url]
+    browser_checks.add(4)
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_search_by_keyboard(language, home, browser_checks):
+    """Tab reaches the field, with a ring; Enter asks, and Escape closes the answer."""
+    page = home(language)
+    field = page.locator("open-search input")
+    page.locator("h1").click()
+    page.keyboard.press("Tab")
+    while field.evaluate("field => field !== document.activeElement"):
+        page.keyboard.press("Tab")
+    assert field.evaluate("field => getComputedStyle(field).outlineStyle") == "solid"
+    page.keyboard.type({"en": "overflow", "zh": "溢出"}[language])
+    page.keyboard.press("Enter")
+    page.locator(HIT).first.wait_for()
+    page.keyboard.press("Escape")
+    page.locator("#__search:not(:checked)").wait_for(state="attached")
+    browser_checks.add(3)
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_an_empty_field_asks_its_example(language, home, browser_checks):
+    page = home(language, viewport=VIEWPORTS["phone"])
+    page.locator("open-search button").click()
+    page.locator(HIT).first.wait_for()
+    query = page.locator("[data-md-component=search-query]")
+    assert query.input_value() == EXAMPLE[language]
     browser_checks.add(2)
 
 
-def test_the_button_opens_the_search(home, browser_checks):
-    page = home("en")
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_search_after_instant_navigation(language, home, browser_checks):
+    page = home(language)
+    page.wait_for_load_state("networkidle")
+    page.locator(".first a[href$='rms-norm/']").click()
+    page.wait_for_selector("h1#rms-norm")
+    page.locator(".md-header__button.md-logo").first.click()
     page.locator("open-search button").click()
-    page.keyboard.type("overflow")
-    hit = page.locator(".md-search-result__link[href*='low-precision']").first
-    hit.wait_for(state="attached")
+    page.locator(HIT).first.wait_for()
     browser_checks.add(1)
+
+
+def test_a_feature_is_dragged(home, browser_checks):
+    """Both outputs answer while a bar is in the hand."""
+    page = home("en")
+    bar = page.locator("one-token .features input").first
+    shown = page.locator("one-token .answer b")
+    before = shown.evaluate_all("bars => bars.map(bar => bar.style.height)")
+    box = bar.bounding_box()
+    middle = box["x"] + box["width"] / 2
+    page.mouse.move(middle, box["y"] + box["height"] / 2)
+    page.mouse.down()
+    page.mouse.move(middle, box["y"] + 5, steps=4)
+    after = shown.evaluate_all("bars => bars.map(bar => bar.style.height)")
+    page.mouse.up()
+    assert float(bar.input_value()) > 2
+    assert all(old != new for old, new in zip(before, after, strict=True))
+    browser_checks.add(2)

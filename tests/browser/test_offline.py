@@ -45,6 +45,11 @@ def small_project(root) -> Project:
         pages.mkdir()
         for name in INTERVIEW:
             shutil.copy(ROOT / "docs" / language / "pages" / "interview" / name, pages)
+        home = pages.parent / "index.md"
+        text = home.read_text().replace("---\n", "---\nscript: home.js\n", 1)
+        home.write_text(
+            text + "\n<open-search>[Pages](rmsnorm/rms-norm.md)</open-search>\n"
+        )
         front = (
             f"---\ntitle: Index\ndescription: {'Index. ' * 8}\n---\n\n# Index {{ #i }}"
         )
@@ -130,6 +135,15 @@ def test_search(language, page, browser_checks):
     assert any(hit.startswith(f"{home}rmsnorm/speed.html") for hit in hits), hits
     assert all(hit.startswith(home) for hit in hits), hits
     browser_checks.add(2)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_search_from_the_home_page(language, page, browser_checks):
+    page.goto(f"{page.address}{language}/index.html")
+    page.locator("open-search input").fill(QUERY[language])
+    page.keyboard.press("Enter")
+    page.locator(".md-search-result__link[href*='speed.html']").first.wait_for()
+    browser_checks.add(1)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

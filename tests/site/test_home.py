@@ -81,6 +81,25 @@ def test_minutes_follow_what_is_open(monkeypatch, tmp_path):
         minutes.minutes("night")
 
 
+def test_a_mock_interview_takes_its_questions_times_their_minutes(
+    monkeypatch, tmp_path
+):
+    script = tmp_path / "mock.js"
+    monkeypatch.setattr(minutes, "MOCK", script)
+    form = (
+        'amount("number", words.number, {}, 1, 9), amount("minutes", words.each, {}, 1)'
+    )
+    read = minutes._seconds("interview/sheet.md")
+    for questions, each in ((10, 2), (4, 3)):
+        script.write_text(form.format(questions, each))
+        seconds = minutes._seconds("interview/mock.md")
+        assert 60 * questions * each < seconds < 60 * (questions * each + 5)
+    assert minutes._seconds("interview/sheet.md") == read
+    script.write_text("nothing is set")
+    with pytest.raises(ValueError):
+        minutes._seconds("interview/mock.md")
+
+
 def test_the_dare_is_half_true():
     chosen = [row for _, row in claims.everything() if row.get("dare")]
     assert [row["dare"] for row in sorted(chosen, key=lambda row: row["dare"])] == [

@@ -1,5 +1,5 @@
 // The search index and its worker are most of a first visit's bytes. They wait until a
-// reader reaches for the search: the box, its button, one of its keys, or an address
+// reader reaches for the search: a box, its button, one of its keys, or an address
 // that holds a query.
 {
   const { open, send } = XMLHttpRequest.prototype;
@@ -37,7 +37,7 @@
       this.worker?.terminate();
     }
   };
-  const SEARCH = ".md-search, [for=__search]";
+  const SEARCH = ".md-search, [for=__search], open-search";
   for (const type of ["focusin", "pointerdown"]) {
     addEventListener(type, (event) => event.target.closest?.(SEARCH) && release(), true);
   }

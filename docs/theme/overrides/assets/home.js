@@ -1,4 +1,5 @@
-// The home page: one token whose eight features a reader moves, and claims to judge.
+// The home page: a search, one token whose eight features a reader moves, and claims to
+// judge.
 // A classic script, so that a page opened as a file runs it; instant navigation runs it
 // again on each visit. Without scripts the claims stand with their verdicts folded.
 
@@ -41,6 +42,9 @@ if (globalThis.customElements && !customElements.get("one-token")) {
         next: "下一条",
         again: "再来三条",
         score: (right) => `三条答对 ${right} 条。`,
+        site: "搜索本站",
+        example: "fp16 的 RMSNorm 为什么会溢出",
+        search: "搜索",
       }
     : {
         token: "One token of eight features. Drag any of them:",
@@ -63,6 +67,9 @@ if (globalThis.customElements && !customElements.get("one-token")) {
         next: "Next",
         again: "Three more",
         score: (right) => `${right} of three right.`,
+        site: "Search this site",
+        example: "why does fp16 RMSNorm overflow",
+        search: "Search",
       };
   const moved = (by) => (by < 0.005 ? WORDS.kept : WORDS.moved(by.toFixed(2)));
   const START = [1.2, -0.4, 0.7, 2.1, -1.3, 0.2, 0.9, -0.6];
@@ -211,16 +218,24 @@ if (globalThis.customElements && !customElements.get("one-token")) {
     },
   );
 
+  // A field whose question, or the example in it, goes to the site's own search.
   customElements.define(
     "open-search",
     class extends HTMLElement {
       connectedCallback() {
-        const button = make("button", { type: "button", className: "md-button", textContent: this.textContent.trim() });
-        button.addEventListener("click", () => {
-          document.querySelector("#__search").checked = true;
-          document.querySelector("[data-md-component=search-query]").focus();
+        const field = make("input", { type: "search", placeholder: WORDS.example, autocomplete: "off", spellcheck: false });
+        field.setAttribute("aria-label", WORDS.site);
+        const button = make("button", { type: "submit", className: "md-button md-button--primary", textContent: WORDS.search });
+        const form = make("form", { role: "search", ariaLabel: WORDS.site }, field, button);
+        form.addEventListener("submit", (event) => {
+          event.preventDefault();
+          const query = document.querySelector("[data-md-component=search-query]");
+          query.value = field.value.trim() || WORDS.example;
+          const toggle = document.querySelector("#__search");
+          if (!toggle.checked) toggle.click(); // a click, which the theme hears
+          query.focus();
         });
-        this.replaceChildren(button);
+        this.replaceChildren(form);
       }
     },
   );
