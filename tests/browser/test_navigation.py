@@ -192,3 +192,24 @@ def test_the_sidebar_holds_one_section(language, site, open_page, browser_checks
     sections = page.locator(".md-tabs__link").all_inner_texts()
     assert len(sections) == len(set(sections)) > 8
     browser_checks.add(2)
+
+
+@pytest.mark.parametrize("language", ["zh", "en"])
+@pytest.mark.parametrize(
+    "path", ["", "rmsnorm/rms-norm/", "claims/", "interview/quiz/"]
+)
+def test_no_label_stands_three_times(path, language, site, open_page, browser_checks):
+    """A section is named by its tab, and not once more above its pages."""
+    page = open_page(viewport=VIEWPORTS["desktop"])
+    page.goto(f"{site[1]}{language}/{path}")
+    tabs = page.locator(".md-tabs__link").all_inner_texts()
+    side = page.locator(".md-sidebar--primary :is(.md-nav__link, .md-nav__title)")
+    labels = [
+        *tabs,
+        *(label.inner_text() for label in side.all() if label.is_visible()),
+    ]
+    twice = {label.strip() for label in labels if labels.count(label) > 1}
+    here = page.locator(".md-tabs__item--active").inner_text().strip()
+    assert not [label for label in labels if labels.count(label) > 2]
+    assert twice <= set(tabs) - ({here} if "rms-norm" not in path else set())
+    browser_checks.add(2)
