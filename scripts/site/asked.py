@@ -239,19 +239,19 @@ def quiz_overview(language: str) -> str:
     words, lines = WORDS[language], []
     for page, groups in QUIZ_PAGES.items():
         for group in groups:
-            if names := [row["id"] for row in interview.quiz(group)]:
+            if rows := interview.quiz(group):
                 link = f"[{subject(group, language)}]({page}.md#{group})"
-                lines.append(f"- {link}{words['colon']}{_score(names, language)}")
-    everything = [row["id"] for _, row in interview.items()]
+                lines.append(f"- {link}{words['colon']}{_score(rows, language)}")
+    everything = [row for _, row in interview.items()]
     total = f"**{words['total']}**{words['colon']}"
     return "\n".join([*lines, "", total + _score(everything, language, " reset")])
 
 
-def _score(names: list[str], language: str, attributes: str = "") -> str:
+def _score(rows: list[dict], language: str, attributes: str = "") -> str:
     """The reader's score in these items; without scripts, how many there are."""
-    count = WORDS[language]["items"].format(count=len(names))
-    said = f'data-items="{" ".join(names)}"{attributes}'
-    return f"<quiz-score {said}>{count}</quiz-score>"
+    count = WORDS[language]["items"].format(count=len(rows))
+    items = " ".join(f"{row['id']}:{row['answer']}" for row in rows)
+    return f'<quiz-score data-items="{items}"{attributes}>{count}</quiz-score>'
 
 
 def quiz_page(page: str, language: str) -> str:
@@ -261,7 +261,7 @@ def quiz_page(page: str, language: str) -> str:
         if rows := interview.quiz(group):
             parts.append(f"## {subject(group, language)} {{ #{group} }}")
             parts += [_item(group, row, language) for row in rows]
-            parts.append(_score([row["id"] for row in rows], language, " reset"))
+            parts.append(_score(rows, language, " reset"))
     return "\n\n".join(parts)
 
 
@@ -301,12 +301,22 @@ def _item(group: str, row: dict, language: str) -> str:
 
 
 def _shuffled(row: dict) -> dict[str, str]:
-    """Letter -> option, in an order that says nothing and never changes."""
+    """Letter -> option; each letter is right equally often, in no order."""
+    names = sorted(row["options"], key=lambda name: _hash(f"{row['id']} {name}"))
+    names.remove(row["answer"])
+    names.insert(_place(row), row["answer"])
+    return dict(zip(LETTERS, names, strict=False))
 
-    def place(name):
-        return hashlib.sha256(f"{row['id']} {name}".encode()).digest()
 
-    return dict(zip(LETTERS, sorted(row["options"], key=place), strict=False))
+def _place(row: dict) -> int:
+    """Where an item's right option is, from 0: in turn, in an order by hash."""
+    size = len(row["options"])
+    alike = [r["id"] for _, r in interview.items() if len(r["options"]) == size]
+    return sorted(alike, key=_hash).index(row["id"]) % size
+
+
+def _hash(text: str) -> bytes:
+    return hashlib.sha256(text.encode()).digest()
 
 
 def check_source(group: str, row: dict) -> str:

@@ -22,7 +22,8 @@ SCREENING = sum(row["level"] == LEVELS[0] for row in ROWS)
 SHOWN = ".asked:not([hidden])"
 QUIZ = next((p for p, of in asked.QUIZ_PAGES.items() if GROUP in of), "")
 ITEMS = interview.quiz(GROUP)
-SCORE = f"quiz-score[data-items='{' '.join(item['id'] for item in ITEMS)}']"
+ANSWERS = " ".join(f"{item['id']}:{item['answer']}" for item in ITEMS)
+SCORE = f"quiz-score[data-items='{ANSWERS}']"
 STATE = "localStorage.getItem('norms-measured.quiz')"
 
 
@@ -158,6 +159,17 @@ def test_answer_of_an_option_that_is_gone(visit, browser_checks):
     page.reload()
     page.locator(f"#{ITEMS[0]['id']} fieldset button").wait_for()
     assert score(page) == f"0 of {len(ITEMS)} answered, 0 right."
+    browser_checks.add()
+
+
+def test_a_corrected_key_corrects_an_old_score(visit, browser_checks):
+    page = visit(f"en/interview/{QUIZ}/")
+    first = ITEMS[0]
+    kept = json.dumps({first["id"]: {"option": wrong(first), "right": True}})
+    page.evaluate("kept => localStorage.setItem('norms-measured.quiz', kept)", kept)
+    page.reload()
+    page.locator(f"#{first['id']} label.wrong").wait_for()
+    assert score(page) == f"1 of {len(ITEMS)} answered, 0 right."
     browser_checks.add()
 
 

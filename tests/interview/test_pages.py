@@ -2,10 +2,13 @@
 what is wrong."""
 
 import re
+from collections import Counter
+from itertools import pairwise
 
 import pytest
 
 from scripts.site import asked, claims, interview, lists, plain
+from scripts.site.interview import GROUPS
 from scripts.site.source import LANGUAGES, ROOT, SourceError, headings
 from tests.interview.test_bank import GOOD, GOOD_ITEM
 from tests.pages.reading import EN, ZH
@@ -161,11 +164,22 @@ def test_an_item_is_the_same_in_both_languages(monkeypatch):
     assert f"{letter} is right." in asked.quiz_page("quiz-methods", "en")
 
 
-def test_the_order_of_options_says_nothing():
-    """The right one stands first about as often as chance has it."""
-    items = [row for _, row in interview.items()]
-    first = sum(asked._shuffled(row)["A"] == row["answer"] for row in items)
-    assert first <= len(items) / 2 or len(items) < 10
+def test_each_letter_is_right_equally_often():
+    letters = Counter(
+        (len(row["options"]), list(asked._shuffled(row).values()).index(row["answer"]))
+        for _, row in interview.items()
+    )
+    for size in {size for size, _ in letters}:
+        found = [letters[size, place] for place in range(size)]
+        assert max(found) - min(found) <= 1
+
+
+def test_the_next_letter_cannot_be_guessed():
+    """In the order of the pages, the letter after a letter is not always the same."""
+    order = [row for group in GROUPS for row in interview.quiz(group)]
+    places = [list(asked._shuffled(r).values()).index(r["answer"]) for r in order]
+    steps = Counter((b - a) % 4 for a, b in pairwise(places))
+    assert max(steps.values()) < len(order) / 2
 
 
 def test_pages_link_back(monkeypatch):

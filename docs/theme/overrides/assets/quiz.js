@@ -1,6 +1,7 @@
 // The quiz. A reader's answers stay in this browser; <quiz-score> shows the score of
-// the items that it names, and wakes the items of the page. Without scripts an item is
-// a question, its options and the folded key.
+// the items that it names, each with its right option, so that a corrected key corrects
+// old scores, and wakes the items of the page. Without scripts an item is a question,
+// its options and the folded key.
 // A classic script, so that a page opened as a file runs it; instant navigation runs it
 // again on each page that names it.
 if (!customElements.get("quiz-score")) {
@@ -25,7 +26,7 @@ if (!customElements.get("quiz-score")) {
         sure: (done) => `Delete ${done === 1 ? "the answer" : `the ${done} answers`} given here?`,
       };
 
-  // item -> {option, right}. Where the browser keeps nothing, it lasts until a reload.
+  // item -> {option}. Where the browser keeps nothing, it lasts until a reload.
   let given = {};
   const read = () => {
     try {
@@ -75,7 +76,7 @@ if (!customElements.get("quiz-score")) {
         return;
       }
       read();
-      given[item.id] = { option, right: option === item.dataset.answer };
+      given[item.id] = { option };
       keep();
       const key = item.querySelector("details");
       key.open = true;
@@ -87,7 +88,7 @@ if (!customElements.get("quiz-score")) {
     "quiz-score",
     class extends HTMLElement {
       connectedCallback() {
-        this.items = this.dataset.items.split(" ");
+        this.answers = new Map(this.dataset.items.split(" ").map((item) => item.split(":")));
         document.querySelectorAll(".quiz").forEach(wake);
         const score = Object.assign(document.createElement("span"), { tabIndex: -1 });
         const button = document.createElement("button");
@@ -100,20 +101,20 @@ if (!customElements.get("quiz-score")) {
 
       show() {
         const { done } = this;
-        const right = done.filter((item) => given[item].right);
+        const right = done.filter((item) => given[item].option === this.answers.get(item));
         const [score, button] = this.children;
-        score.textContent = WORDS.score(done.length, this.items.length, right.length);
+        score.textContent = WORDS.score(done.length, this.answers.size, right.length);
         if (button) button.hidden = !done.length;
       }
 
       get done() {
-        return this.items.filter((item) => given[item]);
+        return [...this.answers.keys()].filter((item) => given[item]);
       }
 
       reset() {
         read();
         if (!confirm(WORDS.sure(this.done.length))) return;
-        for (const name of this.items) {
+        for (const name of this.answers.keys()) {
           delete given[name];
           const item = document.getElementById(name);
           item?.querySelector("form").reset();
