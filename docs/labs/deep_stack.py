@@ -331,7 +331,7 @@ gradient_table(8, cases, (1, 4, 7, 8))
 # %% [markdown] lang="en" id="merged-inputs"
 # **Reading:** neither order gives a standard deviation of 1. RMSNorm fixes the RMS, and only at its own output:
 #
-# - Behind RMSNorm the RMS is $1$. ReLU then leaves a mean square of $1/2$ and a mean of $1/\sqrt{2\pi}$, hence a standard deviation of $\sqrt{1/2 - 1/(2\pi)}$.
+# - After RMSNorm the RMS is $1$. ReLU then leaves a mean square of $1/2$ and a mean of $1/\sqrt{2\pi}$, hence a standard deviation of $\sqrt{1/2 - 1/(2\pi)}$.
 # - With ReLU first, RMSNorm's output has an RMS of exactly $1$ but a mean that is not zero, hence a standard deviation of $\sqrt{1 - 1/\pi}$.
 #
 # From layer one to layer eight the numbers are level, and the gradients are far more level than with the default initialization alone. That is what normalization does: the size of a layer no longer depends on the initialization.
@@ -460,5 +460,5 @@ plt.show()
 # ## Change this and run again
 #
 # 1. Replace ReLU in `residual` by `torch.tanh` and draw the last picture again. The branch has no common component any more. What happens to the share of the spread?
-# 2. Move the norm behind the sum: `rms_norm(x + layer(torch.relu(x)))`, which is Post-Norm. What is the RMS? Which of the rows above does the share of the spread resemble?
+# 2. Move the norm after the sum: `rms_norm(x + layer(torch.relu(x)))`, which is Post-Norm. What is the RMS? Which of the rows above does the share of the spread resemble?
 # 3. Use `he` instead of `default` for `norm_then_relu` in step 7. Without biases, do the inputs merge faster, more slowly, or about as before? Before you run it, think about what RMSNorm does to the overall size of the weights.

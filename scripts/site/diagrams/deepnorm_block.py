@@ -8,7 +8,7 @@ WORDS = {
         "β acts once, when the coloured matrices are drawn.",
         "alt": "The stream x splits. The upper path is multiplied by alpha and goes "
         "into a sum. The lower path goes through the branch into the same sum. After "
-        "the sum stands a LayerNorm, whose output is the new stream. Below, the two "
+        "the sum comes a LayerNorm, whose output is the new stream. Below, the two "
         "kinds of branch: in attention the query and key matrices are clear, the value "
         "and output matrices coloured; in the feed-forward network both matrices are "
         "coloured. Coloured matrices are drawn with gain beta, clear ones with gain 1.",

@@ -30,7 +30,7 @@ WORDS = {
         "caption": (
             "On top, two tokens of a packed projection, a cell a head: keys k and "
             "values v lie between the queries q. Below, blue, down, is a read; orange, "
-            "up, is a write; the bytes a number stand beside the arrow. Three kernels "
+            "up, is a write; the bytes a number are beside the arrow. Three kernels "
             "make a trip each. One kernel takes q by its strides, norms and rotates it "
             "in registers and writes once. Keys go the same way."
         ),

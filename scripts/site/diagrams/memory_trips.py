@@ -34,7 +34,7 @@ WORDS = {
         "caption": (
             "The same RMSNorm written twice, and the bytes of one bfloat16 number to "
             "and from memory: blue, down, is a read; orange, up, is a write; the "
-            "bytes stand beside the arrow. What a kernel computes takes hardly any "
+            "bytes are beside the arrow. What a kernel computes takes hardly any "
             "time, the arrows do."
         ),
         "alt": (

@@ -7,7 +7,7 @@ WORDS = {
         "caption": "The path of a token through a norm, from top to bottom, "
         "and at each step the exhibits that go wrong there.",
         "alt": "Ten steps in a column, from the input down to the backward pass. "
-        "Beside each step stand the names of the bugs: most of them at the "
+        "Beside each step are the names of the bugs: most of them at the "
         "mean of squares and at the gain, but no step is free of them.",
         "input": "input x",
         "upcast": "widen",

@@ -31,10 +31,10 @@ WORDS = {
     "en": {
         "caption": (
             "What changed when: a dot is a model, by the date of its document and by "
-            "where its norms stand. Filled dots have QK-Norm."
+            "where its norms are. Filled dots have QK-Norm."
         ),
         "alt": (
-            "A time line from 2017 to 2026 with five rows of dots. Post-Norm stands at "
+            "A time line from 2017 to 2026 with five rows of dots. Post-Norm is at "
             "the far left and is rare afterwards. Pre-Norm with LayerNorm begins with "
             "GPT-2; its last dot here is of 2024. Pre-Norm with RMSNorm is the densest "
             "row from 2023 on; from 2025 about half of its dots are filled, with "

@@ -28,10 +28,10 @@ WORDS = {
             "Two columns, read from the embedding at the bottom upwards. The thick "
             "vertical line is the residual stream; attention and feed-forward are "
             "two branches that leave it and return to it at a plus. Left, Post-Norm: "
-            "a branch reads the stream itself, and after each plus a norm stands on "
-            "the stream; the head follows directly. Right, Pre-Norm: the norm stands "
+            "a branch reads the stream itself, and after each plus a norm is on "
+            "the stream; the head follows directly. Right, Pre-Norm: the norm is "
             "in the branch, before the sublayer; the stream runs from the embedding "
-            "to the last plus through no box at all, and one final norm stands "
+            "to the last plus through no box at all, and one final norm is "
             "before the head."
         ),
         "attention": "Attention",

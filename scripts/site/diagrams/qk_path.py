@@ -22,7 +22,7 @@ WORDS = {
         "turn": "只转动",
     },
     "en": {
-        "caption": "QK-Norm stands between projection and dot product, "
+        "caption": "QK-Norm is between projection and dot product, "
         "on queries and keys only.",
         "alt": "Data flows down. x splits into three paths through W_q, W_k and "
         "W_v. Queries and keys each pass a norm and RoPE, queries also the scale; "

@@ -44,7 +44,7 @@ WORDS = {
     },
 }
 NUMBERS, CELL, PAD, HIGH, STEP = 6, 0.19, 0.25, 0.27, 0.54  # inches
-# Stage by stage: what led there, the letter in the row, what stands in the padding.
+# Stage by stage: what led there, the letter in the row, what is in the padding.
 RMS = [("read", "x", "0"), ("squares", "", ""), ("write", "y", "")]
 LAYER = [
     ("read", "x", "0"),
