@@ -3,9 +3,10 @@
 import re
 
 import pytest
+import yaml
 
 from scripts.site.source import ROOT
-from tests.pages.reading import paragraphs
+from tests.pages.reading import FACT, paragraphs
 
 SHOWN = ("snippets/*/*", "docs/data/*", "docs/labs/*.py", "docs/portal/*.html")
 
@@ -21,6 +22,36 @@ LEAK = re.compile(
     r"(?<![\w.])/(?:work|root|tmp|home|usr|mnt)/|\b(?:TODO|FIXME|XXX|TBD|WIP)\b"
     r"|\blorem\b|待补充|待办|\blocalhost\b|\b127\.0\.0\.1\b|\bas an AI\b"
 )
+
+# A norm is before, after or on something; a vector is large or small. A score may be
+# behind another, a letter may stand for a number, and layers may stand in for others.
+HOUSE = re.compile(
+    r"\b(?:loud(?:er|est|ness)?|quiet(?:er|est)?)\b"
+    r"|(?<!as it )(?<!as they )\b(?:stands?|stood)\b"
+    r"(?! (?:in )?for\b| in elsewhere| out\b| still\b| upright| side by side)"
+    rf"|(?<!{FACT} )(?<!\bis )(?<!\bwas )(?<!\bends )(?<!\bended )(?<!\bstays )"
+    r"(?<!\bstayed )(?<!\blag )(?<!\blags )(?<!\bbyte )(?<!comes out )"
+    r"\bbehind\b(?! it is\b|[.,;:]| at | with | in the )",
+    re.IGNORECASE,
+)
+
+
+def house_words(text: str) -> list[str]:
+    """'line: what' for our own figures of speech where English has plain words."""
+    return [
+        f"{paragraph.line_of(match.start())}: house word {match[0]!r}"
+        for paragraph in paragraphs(text)
+        for match in HOUSE.finditer(paragraph.text)
+    ]
+
+
+def english(part: object, key: str = "") -> list[str]:
+    """Every text under a key ``en`` of a data file."""
+    if isinstance(part, dict):
+        return [text for name, inner in part.items() for text in english(inner, name)]
+    if isinstance(part, list):
+        return [text for inner in part for text in english(inner)]
+    return [part] if key == "en" and isinstance(part, str) else []
 
 
 def violations(text: str) -> list[str]:
@@ -43,6 +74,25 @@ def leaks(text: str) -> list[str]:
 
 def test_pages(spoken, obeyed):
     obeyed(f"{spoken.where}:{v}" for v in violations(spoken.text))
+
+
+def test_plain_english(spoken, obeyed):
+    if spoken.lang == "en":
+        obeyed(f"{spoken.where}:{v}" for v in house_words(spoken.text))
+
+
+def test_plain_english_in_data(obeyed):
+    texts = {
+        (path, text)
+        for path in (ROOT / "docs" / "data").rglob("*.yml")
+        for text in english(yaml.safe_load(path.read_text(encoding="utf-8")))
+    }
+    assert len(texts) > 1000
+    obeyed(
+        f"{path.relative_to(ROOT)}: {v.partition(': ')[2]} in {text[:60]!r}"
+        for path, text in sorted(texts)
+        for v in house_words(text)
+    )
 
 
 def test_other_files_that_readers_see(obeyed):
@@ -83,3 +133,36 @@ def test_good(text):
 )
 def test_bad(text, says):
     assert says in violations(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The argument holds as it stands: linear layers stand in for attention.",
+        "*L* stands for depth. DyT ends behind RMSNorm, by little, and nGPT is behind.",
+        "With [[ facts.a.b ]] nats per byte behind, averages lag behind the weights.",
+        "`stands` and [this](behind.md#stands) are no prose.",
+    ],
+)
+def test_plain(text):
+    assert house_words(text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("The norm stands after the sum.", "1: house word 'stands'"),
+        ("Where does\nit stand?", "2: house word 'stand'"),
+        ("A layer behind the norm.", "1: house word 'behind'"),
+        ("Behind a ReLU it fails.", "1: house word 'Behind'"),
+        ("| one loud feature |", "1: house word 'loud'"),
+        ("The quieter head.", "1: house word 'quieter'"),
+    ],
+)
+def test_house_words(text, says):
+    assert says in house_words(text)
+
+
+def test_english_of_data():
+    rows = [{"id": "a", "en": "A."}, {"q": {"en": "B.", "zh": "乙。"}, "to": ["C."]}]
+    assert english(rows) == ["A.", "B."]
