@@ -118,7 +118,7 @@ def skips(lines: list[str], text: str) -> list[str]:
 
 
 def too_long(text: str, slug: str, snippets: Path) -> list[str]:
-    """Blocks of code that a reader sees without opening anything, and that should fold."""
+    """Blocks of code in sight of a reader who opens nothing that should fold."""
     found, most = [], LONG_CODE.get(slug, MOST_CODE)
     lines = text.splitlines()
     for fence in source.fences(text):
