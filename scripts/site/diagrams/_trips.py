@@ -5,7 +5,7 @@ from pathlib import Path
 from scripts.site.diagram import GRID, SERIES, SMALL, Canvas
 
 FILE = Path(__file__)  # part of what a diagram with lanes is drawn from
-LEFT, RIGHT, BAR, BOX, TRIP = 0.08, 4.92, 0.24, 0.4, 0.5  # inches
+LEFT, RIGHT, BAR, BOX, TRIP = 0.08, 4.92, 0.24, 0.32, 0.42  # inches
 GAP, WIDEST = 0.12, 2.2
 Kernel = tuple[str, list[str], list[str]]  # name, marks of its reads, of its writes
 

@@ -51,8 +51,8 @@ PLANS = {
 
 
 def draw(words: dict) -> Canvas:
-    canvas = Canvas(5.0, 3.06)
-    for top, (plan, kernels) in zip((3.0, 1.46), PLANS.items(), strict=True):
+    canvas = Canvas(5.0, 2.74)
+    for top, (plan, kernels) in zip((2.68, 1.3), PLANS.items(), strict=True):
         total = words["total"].format(
             sum(len(reads) for _, reads, _ in kernels),
             sum(len(writes) for *_, writes in kernels),

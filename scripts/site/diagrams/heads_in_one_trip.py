@@ -59,15 +59,15 @@ CELL, HIGH = 0.24, 0.24  # inches
 
 
 def draw(words: dict) -> Canvas:
-    canvas = Canvas(5.0, 3.5)
+    canvas = Canvas(5.0, 3.18)
     left = _trips.RIGHT - len(PACKED) * CELL
-    canvas.text(_trips.LEFT, 3.34, words["packed"], align="left", size=SMALL)
+    canvas.text(_trips.LEFT, 3.02, words["packed"], align="left", size=SMALL)
     for i, head in enumerate(PACKED):
         own = head == "q"
         fill, colour = (SERIES[0], PANEL) if own else ("none", MUTED)
-        place = (left + i * CELL, 3.22, CELL, HIGH, head)
+        place = (left + i * CELL, 2.9, CELL, HIGH, head)
         canvas.box(*place, round_by=0, fill=fill, colour=colour, edge=INK, size=SMALL)
-    for top, (plan, names) in zip((3.0, 1.46), PLANS.items(), strict=True):
+    for top, (plan, names) in zip((2.68, 1.3), PLANS.items(), strict=True):
         kernels = [(words[name], [str(BYTES)], [str(BYTES)]) for name in names]
         total = words["total"].format(2 * BYTES * len(names))
         _trips.lane(canvas, top, words[plan], total, words["memory"], kernels)

@@ -64,9 +64,9 @@ BYTES = {"x": 2, "f": 4}
 
 
 def draw(words: dict) -> Canvas:
-    canvas = Canvas(5.0, 3.06)
+    canvas = Canvas(5.0, 2.74)
     plans = {"hand": HAND_RMS_NORM, "fused": FUSED_NORM}
-    for top, (plan, chain) in zip((3.0, 1.46), plans.items(), strict=True):
+    for top, (plan, chain) in zip((2.68, 1.3), plans.items(), strict=True):
         names = words["steps"].values() if plan == "hand" else [words["norm"]]
         kernels = [
             (name, [str(BYTES[t]) for t in read], [str(BYTES[t]) for t in written])

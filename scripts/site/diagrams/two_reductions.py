@@ -43,7 +43,7 @@ WORDS = {
         "write": "write once",
     },
 }
-NUMBERS, CELL, PAD, HIGH, STEP = 6, 0.19, 0.25, 0.27, 0.54  # inches
+NUMBERS, CELL, PAD, HIGH, STEP = 6, 0.19, 0.25, 0.25, 0.46  # inches
 # Stage by stage: what led there, the letter in the row, what is in the padding.
 RMS = [("read", "x", "0"), ("squares", "", ""), ("write", "y", "")]
 LAYER = [
@@ -57,11 +57,11 @@ LAYER = [
 
 
 def draw(words: dict) -> Canvas:
-    canvas = Canvas(5.0, 3.5)
+    canvas = Canvas(5.0, 3.06)
     for left, name, stages in ((0.08, "RMSNorm", RMS), (2.58, "LayerNorm", LAYER)):
-        canvas.text(left, 3.38, name, align="left", weight="bold")
+        canvas.text(left, 2.94, name, align="left", weight="bold")
         for i, (label, letter, padding) in enumerate(stages):
-            y = 2.94 - STEP * (i if len(stages) > len(RMS) else i * 2.5)
+            y = 2.5 - STEP * (i if len(stages) > len(RMS) else i * 2.5)
             stage(canvas, left, y, words[label], letter, padding)
             if i:
                 above = y + STEP * (1 if len(stages) > len(RMS) else 2.5)
