@@ -47,6 +47,18 @@ def test_a_link_shows_a_hidden_claim(site, open_page, browser_checks):
     browser_checks.add()
 
 
+@pytest.mark.parametrize("language", ["zh", "en"])
+def test_an_old_link_leads_on(language, site, open_page, browser_checks):
+    """The fold opens at the old anchor, which is a link to where the claim is now."""
+    topic, row = next(item for item in claims.everything() if item[1].get("was"))
+    page = open_page()
+    page.goto(f"{site[1]}{language}/claims/{row['was']}/#{row['id']}")
+    page.locator(f"a#{row['id']}").click()
+    page.wait_for_url(f"**/{language}/claims/{topic}/#{row['id']}")
+    assert page.locator(f"h2#{row['id']} .verdict").is_visible()
+    browser_checks.add(1)
+
+
 def test_filter_after_instant_navigation(site, open_page, browser_checks):
     page = open_page()
     page.goto(f"{site[1]}en/claims/")
