@@ -359,7 +359,7 @@ DESIGN = Design(
         "en": {
             "question": (
                 "After training, how much loss is the upper half of the layers worth, "
-                "and does that depend on the rate or on where the norms stand?"
+                "and does that depend on the rate or on where the norms are?"
             ),
             "refuted_by": (
                 "'A high rate leaves the upper layers idle' falls if removing the "

@@ -325,7 +325,7 @@ WORDS = {
     },
     "en": {
         "title": "Norms of published architectures: where, and which",
-        "placement": "Where the norm stands",
+        "placement": "Where the norm is",
         "form": "Gain and QK-norm",
         "pre": "Pre-Norm",
         "post": "Post-Norm",

@@ -501,7 +501,7 @@ WORDS = {
         **_EN,
         "title": "Fresh stacks: how large the stream, how far the first step",
         "factor": "factor (logarithmic)",
-        "stream": "RMS of the stream behind the last layer (1 at first)",
+        "stream": "RMS of the stream after the last layer (1 at first)",
         "sgd_all": "Output's change, SGD step on all: {most} layers over {least}",
         "signs_all": "Output's change, sign step on all: {most} layers over {least}",
         "band": "Medians of {seeds} seeds, d = {wide}; pale and small: d = {narrow}.",

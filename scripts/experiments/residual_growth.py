@@ -623,7 +623,7 @@ DESIGN = Design(
             "question": (
                 "How does the stream grow in training, and how much loss is the upper "
                 "half of the layers worth; does that depend on the rate or on where "
-                "the norms stand?"
+                "the norms are?"
             ),
             "refuted_by": (
                 "'The upper layers idle because of Pre-Norm' falls if removing the "
@@ -704,7 +704,7 @@ WORDS = {
         "alt": (
             "Three line charts. Top, the loss increase without the upper half of the "
             "layers: at the rates {grid} it is {pre_upper_by_rate} for Pre-Norm and "
-            "{sandwich_upper_by_rate} for sandwich norm. Middle, the RMS behind the "
+            "{sandwich_upper_by_rate} for sandwich norm. Middle, the RMS after the "
             "last layer of Pre-Norm: {pre_most_rms_before} untrained, then "
             "{pre_rms_by_rate}. Bottom: at the best rate the loss with {most} layers "
             "is {pre_most_loss_best} for Pre-Norm, {scaling_most_loss_best} for "

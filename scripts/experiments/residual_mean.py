@@ -206,7 +206,7 @@ DESIGN = Design(
             ),
             "refuted_by": (
                 "A share of the stream above 1/d after training with LayerNorm, in any "
-                "seed; or no larger share in a vector that has a mean, as behind ReLU."
+                "seed; or no larger share in a vector that has a mean, as after ReLU."
             ),
             "stopping": (
                 "{steps} steps for every model; none is stopped sooner and none is "
