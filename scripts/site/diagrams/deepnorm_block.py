@@ -11,7 +11,8 @@ WORDS = {
         "the sum comes a LayerNorm, whose output is the new stream. Below, the two "
         "kinds of branch: in attention the query and key matrices are clear, the value "
         "and output matrices coloured; in the feed-forward network both matrices are "
-        "coloured. Coloured matrices are drawn with gain beta, clear ones with gain 1.",
+        "coloured. The initial values of coloured matrices are multiplied by beta, "
+        "those of clear ones stay as they are.",
         "branch": "branch",
         "attention": "attention",
         "feed_forward": "feed-forward",
@@ -21,9 +22,9 @@ WORDS = {
         "output": "output",
         "up": "up",
         "down": "down",
-        "drawn": "drawn with",
-        "scaled": "gain β",
-        "unscaled": "gain 1",
+        "drawn": "initial",
+        "scaled": "× β",
+        "unscaled": "× 1",
     },
     "zh": {
         "caption": "一个 DeepNorm 子层。α 在每次前向传播里都起作用；"
@@ -31,7 +32,7 @@ WORDS = {
         "alt": "残差流 x 分成两路。上面一路乘以 α 后进入加法；下面一路经过分支，"
         "进入同一个加法。加法之后是 LayerNorm，它的输出就是新的残差流。下方是两种分支："
         "注意力里，查询和键的矩阵不着色，值和输出的矩阵着色；前馈网络的两个矩阵都着色。"
-        "着色的矩阵初始化时增益为 β，不着色的增益为 1。",
+        "着色的矩阵的初始值乘 β，不着色的不变。",
         "branch": "分支",
         "attention": "注意力",
         "feed_forward": "前馈网络",
@@ -41,9 +42,9 @@ WORDS = {
         "output": "输出",
         "up": "升维",
         "down": "降维",
-        "drawn": "初始化",
-        "scaled": "增益 β",
-        "unscaled": "增益 1",
+        "drawn": "初始值",
+        "scaled": "× β",
+        "unscaled": "× 1",
     },
 }
 
