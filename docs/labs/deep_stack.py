@@ -28,6 +28,21 @@ from snippets.rms_norm.reference import rms_norm
 WIDTH, INPUTS, SEEDS = 512, 64, range(5)
 
 
+def over_seeds(values):
+    """values: one number a seed. 'mean ± standard deviation', two digits."""
+    values = torch.tensor(values, dtype=torch.float64)
+    mean, error = float(f"{values.mean():.2g}"), float(f"{values.std():.1g}")
+    return f"{mean:g} ± {error:g}" if error > 1e-4 * mean else f"{mean:g}"
+
+
+# %% [markdown] lang="zh"
+# 四种初始化：PyTorch 的默认、He、Xavier，以及标准正态。后三种把偏置置零。
+
+# %% [markdown] lang="en"
+# Four initializations: PyTorch's default, He, Xavier and unit normal. The last three set the biases to zero.
+
+
+# %%
 def default(layer):
     """What nn.Linear does by itself: uniform on ±1/sqrt(WIDTH), biases too."""
 
@@ -47,6 +62,14 @@ def unit_normal(layer):
     nn.init.zeros_(layer.bias)
 
 
+# %% [markdown] lang="zh"
+# 搭出各层，让输入走一遍，留下每一层的输出。一层怎样算由 `block` 决定，`plain` 是 Linear 加 ReLU。
+
+# %% [markdown] lang="en"
+# Build the layers, send the inputs through, and keep the output of each layer. What a layer computes is up to `block`; `plain` is Linear and ReLU.
+
+
+# %%
 def plain(layer, x):
     return torch.relu(layer(x))
 
@@ -69,13 +92,6 @@ def outputs(depth, initialize, block, seed):
         for layer in layers:
             states.append(block(layer, states[-1]))
     return states
-
-
-def over_seeds(values):
-    """values: one number a seed. 'mean ± standard deviation', two digits."""
-    values = torch.tensor(values, dtype=torch.float64)
-    mean, error = float(f"{values.mean():.2g}"), float(f"{values.std():.1g}")
-    return f"{mean:g} ± {error:g}" if error > 1e-4 * mean else f"{mean:g}"
 
 
 # %% [markdown] lang="zh" id="standard-deviation"
@@ -385,7 +401,7 @@ for depth in (1, 2, 5, 10, 30, 100):
 # **What do you expect?** Which share of the RMS is spread after a hundred layers? Which one without the norm? And how do the gradients of the first and the last layer compare?
 
 
-# %% alt_zh="对数纵轴的折线图，横轴是层数 0 到 100，纵轴是离散度与 RMS 之比。默认初始化、没有归一化的线直线下降许多个数量级；He 初始化的线下降得慢得多，后来变平；RMSNorm 的线同样慢，但一直在降；有残差连接、没有归一化的线与 He 那条线相近；两者都有的线从 1 略微下降，之后始终保持在同一个数量级，是五条里最高的。" alt_en="Lines on a logarithmic axis over layers 0 to 100; the vertical axis is spread divided by RMS. The line of the default initialization without a norm falls straight by many orders of magnitude; the line of He initialization falls far more slowly and flattens later; the line of RMSNorm is as slow but keeps falling; the line with residual connections and no norm lies near that of He; the line with both falls a little below 1, then stays within the same order of magnitude and is the highest of the five."
+# %%
 def residual(layer, x):
     return x + layer(torch.relu(rms_norm(x)))
 
@@ -401,6 +417,13 @@ for depth in (1, 10, 30, 100):
     share = over_seeds([spread(run[depth]) / rms(run[depth]) for run in stream])
     print(f"{depth:5}   {size:16} {math.sqrt(1 + depth):<17.2g} {share}")
 
+# %% [markdown] lang="zh"
+# 再与两个对照比：只有归一化，只有残差连接。最后两张小表是首、中、末三层的梯度。
+
+# %% [markdown] lang="en"
+# Beside it the two controls: the norm alone, and the residual connection alone. The last two small tables are gradients of the first, the middle and the last layer.
+
+# %%
 bare = [outputs(100, he, residual_only, seed) for seed in SEEDS]
 print("layer 100             RMS              spread / RMS     cosine")
 arms = {"norm, no residual": normed, "residual, no norm": bare}
@@ -414,6 +437,13 @@ cases = [("norm, no residual", default, norm_then_relu)]
 cases += [("norm and residual", he, residual)]
 gradient_table(100, cases, (1, 50, 100))
 
+# %% [markdown] lang="zh"
+# 离散度占比随层数的变化，五种网络画在一起；先打印的是 He、没有归一化时，第一百层的余弦：
+
+# %% [markdown] lang="en"
+# The share of the spread over the layers, all five networks in one picture; printed first is the cosine at layer 100 with He and no norm:
+
+# %% alt_zh="对数纵轴的折线图，横轴是层数 0 到 100，纵轴是离散度与 RMS 之比。默认初始化、没有归一化的线直线下降许多个数量级；He 初始化的线下降得慢得多，后来变平；RMSNorm 的线同样慢，但一直在降；有残差连接、没有归一化的线与 He 那条线相近；两者都有的线从 1 略微下降，之后始终保持在同一个数量级，是五条里最高的。" alt_en="Lines on a logarithmic axis over layers 0 to 100; the vertical axis is spread divided by RMS. The line of the default initialization without a norm falls straight by many orders of magnitude; the line of He initialization falls far more slowly and flattens later; the line of RMSNorm is as slow but keeps falling; the line with residual connections and no norm lies near that of He; the line with both falls a little below 1, then stays within the same order of magnitude and is the highest of the five."
 level = outputs(100, he, plain, 0)
 print(f"He, no norm, layer 100: cosine of two inputs {cosine(level[-1]):.3f}")
 figure, axes = plt.subplots(figsize=(5, 3.4), layout="constrained")
