@@ -23,8 +23,8 @@ WORDS = {
     "en": {
         "caption": (
             "The four knobs of a block: ① at which of the three dashed places a norm "
-            "stands, ② what the stream is multiplied by, ③ what the branch is, ④ "
-            "whether a second stream runs beside it."
+            "stands, ② the factor on the stream, ③ the factor on the branch, ④ "
+            "whether a second stream runs beside the first."
         ),
         "alt": (
             "A residual block. The stream x runs from left to right into a sum, past a "
