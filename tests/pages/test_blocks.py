@@ -19,7 +19,6 @@ FOLDERS = {  # of pages that show another page's files, as the halves of a split
     "qk-norm": ["qk-norm", "coding"],
 }
 MOST_CODE = 25  # lines of a block in sight, blank ones aside; the rest folds
-LONG_CODE = {"normalized-transformer": 41, "normformer": 29}  # known, to be cut
 
 
 def violations(text: str, slug: str, snippets: Path) -> list[str]:
@@ -117,16 +116,17 @@ def skips(lines: list[str], text: str) -> list[str]:
     ]
 
 
-def too_long(text: str, slug: str, snippets: Path) -> list[str]:
+def too_long(text: str, snippets: Path) -> list[str]:
     """Blocks of code in sight of a reader who opens nothing that should fold."""
-    found, most = [], LONG_CODE.get(slug, MOST_CODE)
-    lines = text.splitlines()
+    found, lines = [], text.splitlines()
     for fence in source.fences(text):
         if fence.info == "python" and fence.embed and not folded(fence, lines):
             code = source.embedded(*fence.embed, snippets).splitlines()
             count = sum(bool(line.strip()) for line in code)
-            if count > most:
-                found.append(f"{fence.line}: {count} lines in sight, at most {most}")
+            if count > MOST_CODE:
+                found.append(
+                    f"{fence.line}: {count} lines in sight, at most {MOST_CODE}"
+                )
     return found
 
 
@@ -144,7 +144,7 @@ def folded(fence: source.Fence, lines: list[str]) -> bool:
 
 def test_code_in_sight_is_short(page, obeyed):
     if is_topical(f"{page.lang}/{page.path}"):
-        found = too_long(page.text, Path(page.path).stem, source.SNIPPETS)
+        found = too_long(page.text, source.SNIPPETS)
         obeyed(f"{page.where}:{v}" for v in found)
 
 
@@ -220,18 +220,15 @@ def test_a_planted_long_block_fails_unless_it_folds(snippets):
     long = "\n\n".join(["x = 1"] * MOST_CODE) + "\n"
     (snippets / "a_b/long.py").write_text(long)
     block = fence("a_b/long.py")
-    assert too_long(block, "a-b", snippets) == []
+    assert too_long(block, snippets) == []
     (snippets / "a_b/long.py").write_text(long + "x = 1\n")
     says = f"lines in sight, at most {MOST_CODE}"
-    assert too_long(block, "a-b", snippets) == [f"1: {MOST_CODE + 1} {says}"]
+    assert too_long(block, snippets) == [f"1: {MOST_CODE + 1} {says}"]
     inside = indented(block)
-    assert too_long(f'??? note "More"\n{inside}', "a-b", snippets) == []
-    assert (
-        too_long(f'??? note "A"\n    !!! tip\n{indented(inside)}', "a-b", snippets)
-        == []
-    )
+    assert too_long(f'??? note "More"\n{inside}', snippets) == []
+    assert too_long(f'??? note "A"\n    !!! tip\n{indented(inside)}', snippets) == []
     for opening in ('???+ note "More"', '!!! note "More"', "1. An item"):
-        assert len(too_long(f"{opening}\n{inside}", "a-b", snippets)) == 1
+        assert len(too_long(f"{opening}\n{inside}", snippets)) == 1
 
 
 def indented(text: str) -> str:
