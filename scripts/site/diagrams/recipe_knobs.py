@@ -23,7 +23,7 @@ WORDS = {
     "en": {
         "caption": (
             "The four knobs of a block: ① at which of the three dashed places a norm "
-            "stands, ② the factor on the stream, ③ the factor on the branch, ④ "
+            "is, ② the factor on the stream, ③ the factor on the branch, ④ "
             "whether a second stream runs beside the first."
         ),
         "alt": (
@@ -31,7 +31,7 @@ WORDS = {
             "factor marked 2, α or ω. The branch f below reads from the stream; its "
             "output is multiplied by a factor marked 3, λ, a or 1/m, and goes into the "
             "same sum. Three dashed boxes N, marked 1, are the places of a norm: at "
-            "the entrance of the branch, at its exit, and on the stream behind the "
+            "the entrance of the branch, at its exit, and on the stream after the "
             "sum. A dashed line at the top, marked 4, is a second stream that adds up "
             "the branch's outputs and has no norm on its way."
         ),
