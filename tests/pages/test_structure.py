@@ -1,4 +1,4 @@
-"""The form that every page has: front matter, headings, the parts of a topic."""
+"""The form that every page has: front matter, headings, names, a topic's parts."""
 
 import re
 
@@ -6,11 +6,13 @@ import pytest
 import yaml
 
 from scripts.site import source
+from scripts.site.search import other_names
 from tests.pages.reading import FORMULA, plain
 
 ID = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 DESCRIPTION = {"en": (40, 200), "zh": (20, 100)}  # characters
 PROMISE = {"en": "After this page you can", "zh": "读完本页，你能"}
+NAMES = {"en": "*Also called: ", "zh": "*又名："}  # what people type for it
 ANSWER = {"en": '!!! abstract "Short answer"', "zh": '!!! abstract "简短回答"'}
 FORMULAS = 40
 RESERVED = {"references"}  # the build's own heading
@@ -56,6 +58,15 @@ def headings(text: str) -> list[str]:
     return found
 
 
+def names(text: str, lang: str) -> list[str]:
+    """The search finds a page by the line under its title."""
+    lines = text.splitlines()
+    under = [lines[h.line + 1 :][:1] for h in source.headings(text) if h.level == 1]
+    if any(line and line[0].startswith(NAMES[lang]) for line in under):
+        return [] if other_names(text) else ["1: names that the search cannot read"]
+    return [f"1: no line {NAMES[lang]!r} under the title"]
+
+
 def topic(text: str, lang: str) -> list[str]:
     heads = source.headings(text)
     ids = [heading.id for heading in heads]
@@ -77,6 +88,8 @@ def topic(text: str, lang: str) -> list[str]:
 
 def test_pages(page, obeyed):
     found = violations(page.text, page.lang, page.topical)
+    if page.path != "index.md":  # home is found by the site's name
+        found += names(page.text, page.lang)
     obeyed(f"{page.where}:{v}" for v in found)
 
 
@@ -143,6 +156,33 @@ def test_bad(old, new, says):
     assert old in GOOD
     found = violations(GOOD.replace(old, new, 1), "en", topical=True)
     assert any(v.startswith(says) for v in found), found
+
+
+TITLE = "# A subject { #a-subject }\n\n"
+
+
+@pytest.mark.parametrize(
+    ("lang", "line"),
+    [("en", "*Also called: BN, γ*\n"), ("zh", "*又名：批归一化、BN*\n")],
+)
+def test_a_page_has_other_names(lang, line):
+    assert names(TITLE + line, lang) == []
+
+
+@pytest.mark.parametrize(
+    ("lang", "text", "says"),
+    [
+        ("en", TITLE, "no line '*Also called: '"),
+        ("zh", TITLE + "*Also called: BN*\n", "no line '*又名：'"),
+        ("en", TITLE + "Also called: BN\n", "no line"),
+        ("en", TITLE + "What is it?\n\n*Also called: BN*\n", "no line"),
+        ("en", TITLE + "*Also called: .*\n", "names that the search cannot"),
+        ("en", TITLE + "*Also called: BN\n", "names that the search cannot"),
+    ],
+)
+def test_a_page_without_other_names_is_refused(lang, text, says):
+    (found,) = names(text, lang)
+    assert found.startswith(f"1: {says}")
 
 
 def test_the_promise_stands_before_the_answer():
