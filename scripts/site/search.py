@@ -73,7 +73,26 @@ def _ranked() -> str:
     """The order of pages as a plain script: a worker of this kind has no imports."""
     code = RANKED.read_text(encoding="utf-8")
     code = re.sub(r"^\s*//.*\n", "", code, flags=re.MULTILINE)
+    code = code.replace(
+        "const PREFERRED = {}", f"const PREFERRED = {_json(preferred())}", 1
+    )
     return code.replace("export const ranked", "self.ranked", 1)
+
+
+def preferred() -> dict[str, str]:
+    """What people type -> the term of terms.yml for it, longest first.
+
+    A word that is itself a term for something else (标准化) stays what it is.
+    """
+    terms = read_yaml(TERMS)
+    own = {term["zh"] for term in terms}
+    pairs = [(word, term["zh"]) for term in terms for word in term["avoid"]]
+    pairs = [(word, term) for word, term in pairs if word not in own]
+    return dict(sorted(pairs, key=lambda pair: -len(pair[0])))
+
+
+def _json(data: object) -> str:
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
 
 
 def slim_index(site_dir: str) -> None:
@@ -82,5 +101,4 @@ def slim_index(site_dir: str) -> None:
         index = json.loads(path.read_text(encoding="utf-8"))
         for document in index["docs"]:
             document["text"] = LISTING.sub("", document["text"])
-        text = json.dumps(index, ensure_ascii=False, separators=(",", ":"))
-        path.write_text(text, encoding="utf-8")
+        path.write_text(_json(index), encoding="utf-8")

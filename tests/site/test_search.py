@@ -36,6 +36,17 @@ def test_slim_index(tmp_path):
     assert json.loads(text)["docs"] == [{"location": "", "text": kept + " <p>y</p>"}]
 
 
+def test_refused_words_are_read_as_terms(tmp_path):
+    terms = search.preferred()
+    assert terms["批次归一化"] == terms["批标准化"] == "批归一化"
+    assert terms["规范化"] == "归一化"
+    assert "标准化" not in terms  # standardization is a term of its own
+    assert [*terms] == sorted(terms, key=len, reverse=True)
+    path = worker(tmp_path, " ".join(search.MENDED))
+    search.mend_worker(str(tmp_path))
+    assert '"批次归一化":"批归一化"' in path.read_text(encoding="utf-8")
+
+
 def worker(tmp_path, code: str):
     folder = tmp_path / "assets" / "javascripts" / "workers"
     folder.mkdir(parents=True, exist_ok=True)

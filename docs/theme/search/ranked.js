@@ -19,8 +19,13 @@ const SPELLED = {
   llms: "llm",
   千问: "qwen", 溢出: "上溢", 坍塌: "坍缩", 塌缩: "坍缩",
 };
+// The terms' other words, which the build fills in from terms.yml: the query is
+// put in our words, so that a page need not print those of others.
+const PREFERRED = {};
 // Pages that explain come before those that ask, judge or list.
-const KIND = { interview: 0.75, claims: 0.6, reference: 0.5, labs: 0.8 };
+const KIND = {
+  interview: 0.75, claims: 0.6, reference: 0.5, labs: 0.8, "reference/bibliography/": 0.3,
+};
 const WHOLE = 0, BEGINS = 2; // lunr's wildcards: none, trailing
 // Where a word stands, whole or as a beginning, and what that is worth.
 const FIELDS = [
@@ -47,6 +52,9 @@ const segment = (run, known) => {
   }
   return words;
 };
+
+const inOurWords = (query) =>
+  Object.entries(PREFERRED).reduce((text, [theirs, ours]) => text.replaceAll(theirs, ours), query);
 
 // The words of a query that count; all of them when none would.
 const wordsOf = (query, known, separator) => {
@@ -91,7 +99,10 @@ const worthOf = (words, index, pageOf) => {
 // The theme's search results for a query, the best page first. `search` is the theme's,
 // `index` is lunr's, `map` leads from an address to its document.
 export const ranked = (query, { search, index, map, separator }) => {
-  const words = wordsOf(query, (word) => word in index.invertedIndex, separator);
+  const ours = inOurWords(query);
+  // Names are whole in the index: as words they would swallow a query.
+  const known = (word) => Object.keys(index.invertedIndex[word]?.text ?? {}).length > 0;
+  const words = wordsOf(ours, known, separator);
   if (!words.length) return search(query);
   const pageOf = (ref) => map.get(ref).parent ?? map.get(ref);
   const worth = worthOf(words, index, pageOf);
@@ -100,13 +111,14 @@ export const ranked = (query, { search, index, map, separator }) => {
     return 0.2 + Math.log(1 + map.size / 10 / (1 + pages));
   });
   const sum = (values) => values.reduce((all, value) => all + value, 0);
-  const typed = squeezed(query);
+  const typed = [query, ours].map(squeezed);
   const score = (page) => {
     const at = worth.get(page) ?? words.map(() => 0);
     const held = sum(rare.filter((_, place) => at[place] > 0)) / sum(rare);
     const mean = sum(at.map((value, place) => value * rare[place])) / sum(rare);
-    const name = named(page, typed);
-    return (KIND[page.location.split("/")[0]] ?? 1) * (mean * held ** 2 + NAME * name + (name === 1 ? EXACT : 0));
+    const name = Math.max(...typed.map((text) => named(page, text)));
+    const kind = KIND[page.location] ?? KIND[page.location.split("/")[0]] ?? 1;
+    return kind * (mean * held ** 2 + NAME * name + (name === 1 ? EXACT : 0));
   };
   const found = search(words.join(" "));
   const items = found.items.map((item) => [score(pageOf(item[0].location.split("#")[0])), item]);
