@@ -38,7 +38,7 @@ LABELS = {
         "refuted_by": "什么结果会推翻它",
         "arms": "实验组",
         "controls": "对照",
-        "without_layers": "没有层，只有嵌入和输出头",
+        "without_layers": "没有层，只有嵌入和输出层",
         "frozen": "{}，各块冻结在初始值",
         "grid": "学习率",
         "chosen": "各自最好的学习率（按种子的中位数）",
