@@ -55,7 +55,7 @@ def test_an_old_link_leads_on(language, site, open_page, browser_checks):
     page.goto(f"{site[1]}{language}/claims/{row['was']}/#{row['id']}")
     page.locator(f"a#{row['id']}").click()
     page.wait_for_url(f"**/{language}/claims/{topic}/#{row['id']}")
-    assert page.locator(f"h2#{row['id']} .verdict").is_visible()
+    page.locator(f"h2#{row['id']} .verdict").wait_for()
     browser_checks.add(1)
 
 
