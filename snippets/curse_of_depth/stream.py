@@ -9,7 +9,7 @@ from snippets.pre_norm_vs_post_norm.decoder import Decoder
 class LayerTrace(NamedTuple):
     """One layer, attention and feed-forward together, over all tokens."""
 
-    rms: float  # of the stream behind the layer
+    rms: float  # of the stream after the layer
     update: float  # RMS of what the layer added / RMS of its input
     cosine: float  # between the layer's input and output, mean over tokens
 

@@ -3,7 +3,7 @@ from torch import Tensor, nn
 
 
 class PostNormBlock(nn.Module):
-    """norm(x + sublayer(x)): the norm stands on the residual stream.
+    """norm(x + sublayer(x)): the norm is on the residual stream.
 
     sublayer and norm map (..., d) to (..., d); the result has x's shape.
     Vaswani et al. (2017), section 3.1.
@@ -22,7 +22,7 @@ class PostNormBlock(nn.Module):
 
 # --8<-- [start:PreNormBlock]
 class PreNormBlock(nn.Module):
-    """x + sublayer(norm(x)): the norm stands inside the branch.
+    """x + sublayer(norm(x)): the norm is inside the branch.
 
     sublayer and norm map (..., d) to (..., d); the result has x's shape.
     The stream leaves the last block unnormalized: a final norm follows.

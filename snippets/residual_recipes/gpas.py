@@ -19,7 +19,7 @@ class GPAS(nn.Module):
 
 
 class PreNormGPAS(nn.Module):
-    """gpas(x + branch(norm(x))): behind the sum, on the stream."""
+    """gpas(x + branch(norm(x))): after the sum, on the stream."""
 
     def __init__(self, branch: nn.Module, norm: nn.Module, gpas: GPAS) -> None:
         super().__init__()

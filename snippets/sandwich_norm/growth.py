@@ -10,7 +10,7 @@ WRITERS = ("output.weight", "down.weight")
 
 @torch.no_grad()
 def stream(blocks: nn.ModuleList) -> list[float]:
-    """RMS of the stream behind 1, 4, 16 and 64 sublayers; it starts at 1."""
+    """RMS of the stream after 1, 4, 16 and 64 sublayers; it starts at 1."""
     generator = torch.Generator().manual_seed(1)
     x = torch.randn(2, 16, 64, dtype=torch.float64, generator=generator)
     x, sizes = rms_norm(x), []

@@ -7,7 +7,7 @@ from snippets.why_normalize.standardize import standardize
 def scale_invariant_linear(
     x: Tensor, weight: Tensor, eps: float = 0.0
 ) -> Tensor:
-    """A norm right behind a linear layer without bias.
+    """A norm right after a linear layer without bias.
 
     x is (..., d_in), weight (d_out, d_in), the result (..., d_out). With
     eps=0 it is the same for every positive multiple of weight.

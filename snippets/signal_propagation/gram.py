@@ -35,7 +35,7 @@ def normalized(gram: Tensor) -> Tensor:
 def predict(
     placement: str, gram: Tensor, layers: int, alpha: float, beta: float
 ) -> Tensor:
-    """The stream's Gram matrix behind causal layers with equal weights.
+    """The stream's Gram matrix after causal layers with equal weights.
 
     placement is "Post-Norm" (with DeepNorm's alpha and beta, or 1 and 1) or
     "Pre-Norm". Both matrices of a branch are beta times as large.

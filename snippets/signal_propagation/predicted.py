@@ -8,7 +8,7 @@ DEPTHS = (1, 2, 4, 8, 16, 32)
 torch.manual_seed(0)
 x = torch.randn(8, 16, 256, dtype=torch.float64)  # 16 tokens, unrelated
 
-print("mean cosine behind layer  " + "".join(f"{n:7}" for n in DEPTHS))
+print("mean cosine after layer   " + "".join(f"{n:7}" for n in DEPTHS))
 for placement in ("Post-Norm", "Pre-Norm"):
     cosines = []
     for layers in DEPTHS:
