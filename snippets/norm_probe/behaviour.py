@@ -121,7 +121,7 @@ def kind_of(bare, x: Tensor) -> tuple[str, int] | None:
 # --8<-- [end:kind]
 
 
-# --8<-- [start:eps]
+# --8<-- [start:shortest]
 def shortest(value: float, tolerance: float = 2e-5) -> float:
     """The decimal with the fewest digits within a relative tolerance."""
     for digits in range(1, 7):
@@ -131,6 +131,10 @@ def shortest(value: float, tolerance: float = 2e-5) -> float:
     return rounded
 
 
+# --8<-- [end:shortest]
+
+
+# --8<-- [start:eps]
 def recover_eps(bare, x: Tensor, kind: str, size: int) -> float | None:
     """eps from outputs: rows of mean square m come out with m / (m + eps).
 

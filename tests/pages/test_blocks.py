@@ -142,8 +142,13 @@ def folded(fence: source.Fence, lines: list[str]) -> bool:
     return False
 
 
+def teaches(path: str) -> bool:
+    """Whether a page as practice/norm-probe.md has to fold its long code."""
+    return path.startswith("practice/") or is_topical(f"en/{path}")
+
+
 def test_code_in_sight_is_short(page, obeyed):
-    if is_topical(f"{page.lang}/{page.path}"):
+    if teaches(page.path):
         found = too_long(page.text, source.SNIPPETS)
         obeyed(f"{page.where}:{v}" for v in found)
 
@@ -229,6 +234,11 @@ def test_a_planted_long_block_fails_unless_it_folds(snippets):
     assert too_long(f'??? note "A"\n    !!! tip\n{indented(inside)}', snippets) == []
     for opening in ('???+ note "More"', '!!! note "More"', "1. An item"):
         assert len(too_long(f"{opening}\n{inside}", snippets)) == 1
+
+
+def test_practice_and_topics_fold_and_interviews_show():
+    assert teaches("practice/norm-probe.md") and teaches("rmsnorm/rms-norm.md")
+    assert not teaches("index.md") and not teaches("interview/coding.md")
 
 
 def indented(text: str) -> str:
