@@ -120,7 +120,21 @@ def check_source(topic: str, row: dict) -> str:
 def topic_list(topic: str, language: str) -> str:
     """All rows of a topic as Markdown, each in a box that a script can hide."""
     kept = [entry(topic, row, language) for row in rows(topic)]
-    return "\n\n".join([*kept, *moved(topic, language)])
+    return "\n\n".join([tally(topic, language), *kept, *moved(topic, language)])
+
+
+def tally(topic: str, language: str) -> str:
+    """How many claims of each verdict, as a bar and in words."""
+    words, found = WORDS[language], [row["verdict"] for row in rows(topic)]
+    counts = [(v, found.count(v)) for v in VERDICTS if v in found]
+    bar = "".join(
+        f'<span data-verdict="{v}" style="flex-grow: {count}">{MARKS[v]}</span>'
+        for v, count in counts
+    )
+    said = " · ".join(f"{MARKS[v]} {words[v]} {count}" for v, count in counts)
+    return (
+        f'<div class="tally"><div aria-hidden="true">{bar}</div><div>{said}</div></div>'
+    )
 
 
 def moved(topic: str, language: str) -> list[str]:
@@ -254,11 +268,12 @@ def top_list(language: str, base: str = "") -> str:
 
 
 def overview(language: str) -> str:
-    """A table: a line a topic, how many claims of each verdict and of all."""
+    """A table: a line a topic as in the navigation, how many claims of each verdict."""
     words, titles = WORDS[language], lists.pages(language)
     heads = [words["topic"], *(f"{MARKS[v]} {words[v]}" for v in VERDICTS)]
     lines = [f"| {' | '.join([*heads, words['all']])} |", "|---" + "|--:" * 5 + "|"]
-    for topic in topics():
+    order = [path for path, _ in lists.in_reading_order(language)]
+    for topic in sorted(topics(), key=lambda name: order.index(f"claims/{name}.md")):
         found = [row["verdict"] for row in rows(topic)]
         counts = [str(n) for n in (*map(found.count, VERDICTS), len(found))]
         name = lists.subject(titles[f"claims/{topic}.md"])

@@ -4,6 +4,7 @@ Each list is Markdown, made in the page's language while the site builds.
 """
 
 import re
+import textwrap
 from functools import cache
 from pathlib import Path
 
@@ -146,23 +147,32 @@ def rejected_count() -> str:
 
 
 def rejected(language: str) -> str:
-    """What is wrong with each known-wrong variant, page by page."""
+    """What is wrong with each known-wrong variant: a folded block a page.
+
+    The heading is within the fold, so that its anchor opens it.
+    """
     words, data, parts = WORDS[language], rejected_data(), []
-    for path, title in _in_reading_order(language):
+    for path, title in in_reading_order(language):
         slug = Path(path).stem
-        for suite, variants in data.get(slug.replace("-", "_"), {}).items():
-            if not any(part.startswith(f"## [{title}]") for part in parts):
-                parts.append(f"## [{title}](../{path}) {{ #{slug} }}\n")
-            parts.append(f"`{slug.replace('-', '_')}/{suite}.py` ({len(variants)})\n")
-            parts += [
+        suites = data.get(slug.replace("-", "_"), {})
+        if not suites:
+            continue
+        held = [f"## [{title}](../{path}) {{ #{slug} }}", ""]
+        for suite, variants in suites.items():
+            held += [f"`{slug.replace('-', '_')}/{suite}.py` ({len(variants)})", ""]
+            held += [
                 f"- `{name}`{words['colon']}{text[language]}"
                 for name, text in variants.items()
             ]
-            parts.append("")
+            held.append("")
+        count = sum(map(len, suites.values()))
+        parts += [f'??? note "{title} ({count})"', ""]
+        parts += [textwrap.indent("\n".join(held), "    ")]
     return "\n".join(parts)
 
 
-def _in_reading_order(language: str) -> list[tuple[str, str]]:
+def in_reading_order(language: str) -> list[tuple[str, str]]:
+    """(path, title) of the pages of the navigation."""
     text = (ROOT / "docs" / language / "mkdocs.yml").read_text(encoding="utf-8")
     order = re.findall(r": ([\w/-]+\.md)$", text, re.MULTILINE)
     titles = pages(language)
@@ -170,18 +180,28 @@ def _in_reading_order(language: str) -> list[tuple[str, str]]:
 
 
 def contents(language: str) -> str:
-    """The sections of the navigation with their pages, for the home page."""
+    """The sections of the navigation with their pages, for the home page.
+
+    A name that stands for several pages or sections gives way to the page's title:
+    RMSNorm of the interview is 'Interview: RMSNorm'.
+    """
     path = ROOT / "docs" / language / "mkdocs.yml"
     text = re.sub(r"!ENV .*", "", path.read_text(encoding="utf-8"))
-    nav = yaml.load(text, YAML)["nav"]
+    nav, titles = yaml.load(text, YAML)["nav"], pages(language)
+    sections = {
+        section: list(_leaves(held))
+        for entry in nav
+        for section, held in entry.items()
+        if isinstance(held, list)
+    }
+    names = [name for held in sections.values() for name, _ in held] + [*sections]
     parts = []
-    for entry in nav:
-        ((section, pages_of),) = entry.items()
-        if isinstance(pages_of, list):
-            links = " · ".join(
-                f"[{title}]({path})" for title, path in _leaves(pages_of)
-            )
-            parts.append(f"- **{section}**{WORDS[language]['colon']}{links}")
+    for section, held in sections.items():
+        links = " · ".join(
+            f"[{titles[path] if names.count(name) > 1 else name}]({path})"
+            for name, path in held
+        )
+        parts.append(f"- **{section}**{WORDS[language]['colon']}{links}")
     return "\n".join(parts)
 
 

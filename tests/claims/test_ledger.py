@@ -2,10 +2,11 @@
 
 import ast
 import builtins
+import re
 
 import pytest
 
-from scripts.site import citations, claims, source
+from scripts.site import citations, claims, lists, source
 from scripts.site.source import LANGUAGES, SourceError, headings
 from tests.pages import test_parity, test_terms, test_typography
 from tests.pages.reading import EN, ZH
@@ -219,6 +220,28 @@ def test_a_row_says_what_decides_it(change, says, monkeypatch):
     assert folded.startswith(f'"{says}"\n')
     assert "    Met at [example.org](" in folded and "    assert True" in folded
     assert "    Sources: [Ba et al., 2016](https" in folded
+
+
+@pytest.mark.parametrize("topic", TOPICS)
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_tally_counts_every_row(topic, language):
+    """The bar grows by the counts that the words beside it say."""
+    shown = claims.topic_list(topic, language).splitlines()[0]
+    grown = re.findall(r'data-verdict="([\w-]+)" style="flex-grow: (\d+)"', shown)
+    assert sum(int(count) for _, count in grown) == len(claims.rows(topic))
+    for verdict, count in grown:
+        name = claims.WORDS[language][verdict]
+        assert f"{claims.MARKS[verdict]} {name} {count}" in shown
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_overview_follows_the_navigation(language):
+    order = [path for path, _ in lists.in_reading_order(language)]
+    listed = re.findall(r"^\| \[.*?\]\((.*?)\)", claims.overview(language), re.M)
+    assert len(listed) == len(TOPICS)
+    assert [p for p in order if p.removeprefix("claims/") in listed] == [
+        f"claims/{path}" for path in listed
+    ]
 
 
 def _line(text: str, part: str) -> str:

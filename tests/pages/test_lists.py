@@ -1,5 +1,7 @@
 """The pages made from docs/data: glossary, bibliography, rejected variants."""
 
+import re
+
 import pytest
 
 from scripts.site import citations, lists, source
@@ -42,6 +44,21 @@ def test_bibliography_is_complete(lang):
 def test_glossary_has_one_line_a_term():
     for lang in LANGUAGES:
         assert lists.make("glossary", lang).count("\n- ") == len(GLOSSARY) - 1
+
+
+@pytest.mark.parametrize("lang", LANGUAGES)
+def test_every_rejected_variant_folds_under_its_page(lang):
+    """76 screens otherwise; the summary counts what is folded below it."""
+    text = lists.make("rejected", lang)
+    blocks = re.split(r"^\?\?\? note ", text, flags=re.MULTILINE)
+    assert not blocks[0] and len(blocks) > len(lists.rejected_data())
+    for block in blocks[1:]:
+        summary, *held = block.splitlines()
+        assert all(line.startswith("    ") for line in held if line)
+        count = sum(line.startswith("    - `") for line in held)
+        assert summary.endswith(f' ({count})"')
+        assert sum(line.startswith("    ## [") for line in held) == 1
+    assert text.count("\n    - `") == int(lists.rejected_count())
 
 
 def test_unknown_list_is_named():

@@ -1,5 +1,7 @@
 """The home page's live token computes what torch does; its minutes and claims hold."""
 
+import re
+
 import pytest
 import torch
 from torch.nn import functional as F
@@ -125,6 +127,14 @@ def test_contents_hold_every_page_of_the_navigation(language):
     shown = lists.contents(language)
     for path in ("kernels/memory-bound.md", "interview/quiz-systems.md"):
         assert f"]({path})" in shown
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_contents_name_each_page_differently(language):
+    names = re.findall(r"\[([^]]+)\]\(", lists.contents(language))
+    assert len(names) == len(set(names))
+    said = {"en": "[Interview: RMSNorm]", "zh": "[面试：RMSNorm]"}[language]
+    assert said in lists.contents(language)
 
 
 def test_doors_are_honest():
