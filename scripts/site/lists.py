@@ -154,7 +154,7 @@ def rejected(language: str) -> str:
     words, data, parts = WORDS[language], rejected_data(), []
     for path, title in in_reading_order(language):
         slug = Path(path).stem
-        suites = data.get(slug.replace("-", "_"), {})
+        suites = data.pop(slug.replace("-", "_"), {})  # the interview repeats a name
         if not suites:
             continue
         held = [f"## [{title}](../{path}) {{ #{slug} }}", ""]

@@ -35,9 +35,9 @@ WORDS = {
     },
 }
 EPS = 1e-6
-LEFT, TOP = 0.55, 2.36  # where the input is FIRST and the output 1, in inches
+LEFT, TOP = 0.55, 1.82  # where the input is FIRST and the output 1, in inches
 DECADE = 0.45  # inches of a factor of ten, on both axes
-FIRST, LAST, LEAST = -8.4, 1.0, -4.6  # powers of ten: inputs, least output
+FIRST, LAST, LEAST = -8.4, 1.0, -3.4  # powers of ten: inputs, least output
 
 
 def _at(x: float, y: float) -> tuple[float, float]:
@@ -51,7 +51,7 @@ def _curve(canvas: Canvas, function, **options) -> None:
 
 
 def draw(words) -> Canvas:
-    canvas = Canvas(5.0, 2.8)
+    canvas = Canvas(5.0, 2.2)
     floor = 10**LEAST
     note = {"size": SMALL, "colour": MUTED}
     for x, name in ((sqrt(EPS), "√ε"), (EPS, "ε")):
@@ -64,7 +64,7 @@ def draw(words) -> Canvas:
     _curve(canvas, lambda x: x / (x + EPS), colour=SERIES[1], lines=(0, (5, 1.5)))
     _curve(canvas, lambda x: x / sqrt(x * x + EPS), colour=SERIES[0], width=2)
     canvas.text(LEFT - 0.08, TOP, "1", align="right", **note)
-    canvas.text(LEFT - 0.3, TOP - 1, words["output"], rotation=90, **note)
+    canvas.text(LEFT - 0.3, TOP - 0.8, words["output"], rotation=90, **note)
     right, below = _at(10**LAST, floor)
     canvas.text(right, below - 0.14, words["input"], align="right", **note)
     canvas.text(LEFT + 0.1, TOP + 0.14, words["none"], align="left", **note)
