@@ -128,7 +128,8 @@ def tally(topic: str, language: str) -> str:
     words, found = WORDS[language], [row["verdict"] for row in rows(topic)]
     counts = [(v, found.count(v)) for v in VERDICTS if v in found]
     bar = "".join(
-        f'<span data-verdict="{v}" style="flex-grow: {count}">{MARKS[v]}</span>'
+        f'<span data-verdict="{v}" data-mark="{MARKS[v]}" style="flex-grow: {count}">'
+        "</span>"
         for v, count in counts
     )
     said = " · ".join(f"{MARKS[v]} {words[v]} {count}" for v, count in counts)

@@ -227,7 +227,7 @@ def test_a_row_says_what_decides_it(change, says, monkeypatch):
 def test_the_tally_counts_every_row(topic, language):
     """The bar grows by the counts that the words beside it say."""
     shown = claims.topic_list(topic, language).splitlines()[0]
-    grown = re.findall(r'data-verdict="([\w-]+)" style="flex-grow: (\d+)"', shown)
+    grown = re.findall(r'data-verdict="([\w-]+)" .*?grow: (\d+)"></span>', shown)
     assert sum(int(count) for _, count in grown) == len(claims.rows(topic))
     for verdict, count in grown:
         name = claims.WORDS[language][verdict]
