@@ -172,6 +172,65 @@ def test_damaged_marks(kept, mock, browser_checks):
     browser_checks.add(3)
 
 
+def test_a_reload_goes_on(mock, browser_checks):
+    page = mock()
+    go_on = page.locator("button.mock-go-on")
+    assert go_on.count() == 0
+    begin(page, number=3)
+    rate(page, "known")
+    question = page.locator(QUESTION).inner_text()
+    page.locator("button.mock-main").click()
+    page.reload()
+    assert go_on.inner_text() == "Go on with question 2 of 3"
+    assert not axe_violations(page)
+    go_on.click()
+    assert page.locator(QUESTION).inner_text() == question
+    assert focused(page) == "mock-question"
+    rate(page, "partly")
+    rate(page, "revise")
+    assert "3 questions rated" in page.locator("mock-interview").inner_text()
+    page.reload()
+    page.locator(START).wait_for()
+    assert go_on.count() == 0
+    browser_checks.add(6)
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        "no JSON",
+        "null",
+        '{"asked": ["gone"], "rated": [], "at": 0, "limit": 9, "spent": 0}',
+        '{"asked": [], "rated": [], "at": 0, "limit": 9, "spent": 0}',
+    ],
+)
+def test_a_damaged_interview_is_not_offered(kept, mock, browser_checks):
+    page = mock()
+    page.evaluate("kept => localStorage['norms-measured.mock-unfinished'] = kept", kept)
+    page.reload()
+    page.locator(START).wait_for()
+    assert page.locator("button.mock-go-on").count() == 0
+    begin(page, number=1)
+    assert page.locator(QUESTION).count() == 1
+    browser_checks.add(2)
+
+
+def test_draws_what_was_known_partly_or_not_asked(mock, browser_checks):
+    page = mock("zh")
+    weak, fresh = (page.locator(f"input[value={name}]") for name in ("weak", "fresh"))
+    assert weak.is_disabled() and fresh.is_enabled()
+    begin(page, number=3)
+    for rating in ("known", "partly", "revise"):
+        rate(page, rating)
+    page.reload()
+    weak.check()
+    assert page.locator(".mock-fitting").inner_text() == "符合条件的题：2 道。"
+    fresh.check()
+    left = len(BANK) - 3
+    assert page.locator(".mock-fitting").inner_text() == f"符合条件的题：{left} 道。"
+    browser_checks.add(3)
+
+
 def test_marks_of_two_tabs(mock, browser_checks):
     page = mock()
     other = page.context.new_page()

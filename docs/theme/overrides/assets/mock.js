@@ -8,6 +8,8 @@ if (!customElements.get("mock-interview")) {
       source: "Draw from",
       all: "All questions",
       marked: "Only what I marked for revision",
+      weak: "What I knew partly or marked for revision",
+      fresh: "What I was not asked yet",
       level: "Level",
       group: "Group",
       every: "All groups",
@@ -16,6 +18,7 @@ if (!customElements.get("mock-interview")) {
       minutes: "Minutes per question",
       matching: (n) => (n === 1 ? "1 question fits." : `${n} questions fit.`),
       start: "Start the interview",
+      go_on: (i, n) => `Go on with question ${i} of ${n}`,
       forget: "Delete my marks",
       sure: "Delete all your marks on this device?",
       forgotten: "Your marks are deleted.",
@@ -49,6 +52,8 @@ if (!customElements.get("mock-interview")) {
       source: "题目来源",
       all: "全部题目",
       marked: "只抽我标记为“再复习”的",
+      weak: "只抽“一知半解”和“再复习”的",
+      fresh: "只抽还没考过的",
       level: "级别",
       group: "题组",
       every: "全选题组",
@@ -57,6 +62,7 @@ if (!customElements.get("mock-interview")) {
       minutes: "每题分钟数",
       matching: (n) => `符合条件的题：${n} 道。`,
       start: "开始面试",
+      go_on: (i, n) => `继续上次的面试：第 ${i} 题，共 ${n} 题`,
       forget: "删除我的标记",
       sure: "删除这台设备上的全部标记？",
       forgotten: "标记已删除。",
@@ -88,7 +94,14 @@ if (!customElements.get("mock-interview")) {
     },
   };
   const RATINGS = ["known", "partly", "revise"];
+  const SOURCES = {
+    all: () => true,
+    marked: (rating) => rating === "revise",
+    weak: (rating) => rating === "partly" || rating === "revise",
+    fresh: (rating) => !rating,
+  };
   const KEY = "norms-measured.mock";
+  const UNFINISHED = "norms-measured.mock-unfinished";
 
   // The marks by question, {id: rating}. A private window may refuse to keep them.
   const marks = {
@@ -117,6 +130,37 @@ if (!customElements.get("mock-interview")) {
     clear() {
       this.rated = {};
       this.write();
+    },
+  };
+
+  // The interview that a reload or a discarded tab cut off: ids in place of questions.
+  const unfinished = {
+    read(questions) {
+      try {
+        const { asked, rated, ...rest } = JSON.parse(localStorage.getItem(UNFINISHED));
+        const known = new Map(questions.map((question) => [question.id, question]));
+        const session = {
+          ...rest,
+          asked: asked.map((id) => known.get(id)),
+          rated: rated.map(([id, rating]) => ({ question: known.get(id), rating })),
+        };
+        const all_known = [...session.asked, ...session.rated.map(({ question }) => question)].every(Boolean);
+        return all_known && session.asked[session.at] && session.limit > 0 ? session : null;
+      } catch {
+        return null; // nothing was cut off, or it is damaged
+      }
+    },
+    write({ asked, rated, at, limit, spent }) {
+      const ids = rated.map(({ question, rating }) => [question.id, rating]);
+      const kept = { asked: asked.map((question) => question.id), rated: ids, at, limit, spent };
+      try {
+        localStorage.setItem(UNFINISHED, JSON.stringify(kept));
+      } catch {}
+    },
+    clear() {
+      try {
+        localStorage.removeItem(UNFINISHED);
+      } catch {}
     },
   };
 
@@ -179,7 +223,12 @@ if (!customElements.get("mock-interview")) {
       const amount = (name, label, value, min, max, step) =>
         make("label", {}, `${label} `, make("input", { type: "number", name, value, min, max, step, required: true }));
 
-      const marked = choice("radio", "source", "marked", words.marked, false);
+      const sources = Object.keys(SOURCES).map((name) => choice("radio", "source", name, words[name], name === "all"));
+      const left = unfinished.read(this.questions);
+      const go_on = () => {
+        this.session = left;
+        this.ask();
+      };
       const fitting = make("p", { className: "mock-fitting", role: "status" });
       const start = make("button", { type: "submit", textContent: words.start, className: "mock-main" });
       const forget = button(words.forget, () => {
@@ -196,7 +245,7 @@ if (!customElements.get("mock-interview")) {
       const form = make(
         "form",
         { className: "mock-form" },
-        set(words.source, choice("radio", "source", "all", words.all, true), marked),
+        set(words.source, ...sources),
         set(words.level, ...boxes("level", this.levels)),
         set(words.group, ...boxes("group"), button(words.every, () => tick(true)), button(words.none, () => tick(false))),
         make("div", { className: "mock-amounts" }, amount("number", words.number, 10, 1, 200, 1), amount("minutes", words.minutes, 2, 0.5, 60, 0.5)),
@@ -210,7 +259,7 @@ if (!customElements.get("mock-interview")) {
           (q) =>
             data.getAll("level").includes(q.level) &&
             data.getAll("group").includes(q.group) &&
-            (data.get("source") === "all" || marks.rated[q.id] === "revise"),
+            SOURCES[data.get("source")](marks.rated[q.id]),
         );
       };
       const count = () => {
@@ -223,8 +272,12 @@ if (!customElements.get("mock-interview")) {
         const { number, minutes } = form.elements;
         this.begin(shuffled(drawn()).slice(0, number.valueAsNumber), minutes.valueAsNumber * 60);
       };
-      marked.firstChild.disabled = !this.questions.some((q) => marks.rated[q.id] === "revise");
-      this.show(form);
+      for (const source of sources) {
+        const { value } = source.firstChild;
+        source.firstChild.disabled = !this.questions.some((q) => SOURCES[value](marks.rated[q.id]));
+      }
+      const again = left && button(words.go_on(left.at + 1, left.asked.length), go_on, "mock-go-on mock-main");
+      this.show(again && make("div", { className: "mock-buttons" }, again), form);
       count();
     }
 
@@ -235,6 +288,7 @@ if (!customElements.get("mock-interview")) {
 
     ask() {
       const { words, session } = this;
+      unfinished.write(session);
       const question = session.asked[session.at];
       const position = words.position(session.at + 1, session.asked.length);
       const where = [position, question.group, this.levels[question.level]].join(" · ");
@@ -319,6 +373,7 @@ if (!customElements.get("mock-interview")) {
 
     sum_up() {
       const { words, session } = this;
+      unfinished.clear();
       this.tick();
       const heading = make("h3", { textContent: words.summary, tabIndex: -1 });
       const counts = make("ul");
