@@ -40,7 +40,9 @@ LINK, MARKS = re.compile(r"\[([^\]]*)\]\([^)]*\)"), re.compile(r"\*\*|\$")
 
 
 def add(files, config) -> None:
-    """Publish the judge beside the page of its tasks."""
+    """Publish the judge beside the page of its tasks, where the site has it."""
+    if files.get_file_from_path(PAGE) is None:
+        return
     language, site_url = config.theme["language"], config.site_url or "/"
     content = text(language, site_url)
     files.append(File.generated(config, URI, content=content))
