@@ -309,7 +309,7 @@ def mutant(
     `changes` is file -> (old, new); old stands in the file exactly as given, at
     least once, and is replaced everywhere. The copy has operators of its own.
     """
-    name = f"{folder}_{name}"
+    name = f"{folder}_{name}_{into.name}"  # two suites may call a mistake the same
     package = into / name
     package.mkdir()
     for path in (SNIPPETS / folder).glob("*.py"):

@@ -33,7 +33,7 @@ from scripts.site.source import (
 BOX = re.compile(r'^(?P<indent> *)(?:!!!|\?\?\?\+?) \w+(?: "(?P<title>[^"]*)")? *$')
 HEADING_ID = re.compile(r"^(#+ .*?) *\{ *#[\w-]+ *\} *$", re.MULTILINE)
 LINK_ID = re.compile(r"(?<=\))\{ *#[\w-]+ *\}")  # of a section that moved
-LINK = re.compile(r"\]\((?P<target>[^)\s:]+\.(?:md|ipynb|json))(?P<anchor>#[\w-]+)?\)")
+LINK = re.compile(r"\]\((?P<target>[^)\s:]+\.(?:md|ipynb|json|py))(?P<anchor>#[\w-]+)?\)")
 WRITTEN = {"lists": lists, "claims": claims, "interview": asked}  # from data
 TAG = re.compile(
     r"</?(?:div|span|form|fieldset|legend|label|input|quiz-score|print-button)"
@@ -141,7 +141,7 @@ def _figure_text(experiment: str, language: str) -> str:
 def absolute_links(text: str, uri: str, site_url: str) -> str:
     def absolute(match):
         target = normpath(join(dirname(uri), match["target"]))
-        if target.endswith(".json"):
+        if target.endswith((".json", ".py")):  # a file to download
             return f"]({site_url}{target})"
         stem = target.rsplit(".", 1)[0]
         stem = "" if stem == "index" else stem.removesuffix("/index") + "/"

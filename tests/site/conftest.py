@@ -16,6 +16,8 @@ COPIED = [
     "scripts",
     "tests/claims",
     "tests/interview",
+    "tests/snippets/coding",
+    "tests/snippets/judging.py",
     "mkdocs.yml",
     "constraints.txt",
 ]
@@ -46,6 +48,7 @@ class Project:
                     source, target, ignore=shutil.ignore_patterns("__pycache__")
                 )
             else:
+                target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy(source, target)
 
     def run(self, *arguments: str, seconds: float = 120):
