@@ -33,7 +33,9 @@ from scripts.site.source import (
 BOX = re.compile(r'^(?P<indent> *)(?:!!!|\?\?\?\+?) \w+(?: "(?P<title>[^"]*)")? *$')
 HEADING_ID = re.compile(r"^(#+ .*?) *\{ *#[\w-]+ *\} *$", re.MULTILINE)
 LINK_ID = re.compile(r"(?<=\))\{ *#[\w-]+ *\}")  # of a section that moved
-LINK = re.compile(r"\]\((?P<target>[^)\s:]+\.(?:md|ipynb|json|py))(?P<anchor>#[\w-]+)?\)")
+LINK = re.compile(
+    r"\]\((?P<target>[^)\s:]+\.(?:md|ipynb|json|py))(?P<anchor>#[\w-]+)?\)"
+)
 WRITTEN = {"lists": lists, "claims": claims, "interview": asked}  # from data
 TAG = re.compile(
     r"</?(?:div|span|form|fieldset|legend|label|input|quiz-score|print-button)"
