@@ -52,6 +52,7 @@ def tasks() -> list[str]:
     return sorted(path.stem.removesuffix("_stub") for path in _stubs())
 
 
+@cache  # a live reload adds it again
 def text(language: str, site_url: str) -> str:
     """The judge's source; what a success says is the page's own, in its language."""
     learned = _learned(language, site_url)
