@@ -580,7 +580,7 @@ DESIGN = Design(
                 "达不到，就不说训得动。"
             ),
             "stopping": "每次训练 {steps} 步；种子和学习率事先定好，不看结果加减。",
-            "arms": {"normed": "嵌入、LayerNorm 和输出头，没有层"},
+            "arms": {"normed": "嵌入、LayerNorm 和输出层，没有层"},
             "cell": "层数",
         },
         "en": {
@@ -629,7 +629,7 @@ WORDS = {
         ),
         "alt": (
             "两幅折线图。上图横轴是层数（{depths}），纵轴是训练后的损失，三条水平线是 "
-            "{unigram}（什么都不看）、{normed}（没有层，只有嵌入、LayerNorm 和输出头）"
+            "{unigram}（什么都不看）、{normed}（没有层，只有嵌入、LayerNorm 和输出层）"
             "和 {best}（能达到的最好）。{second} 层时，训练各层和冻结各层的损失依次为："
             "Post-Norm {post_second} 和 {post_second_frozen}，Pre-Norm {pre_second} 和 "
             "{pre_second_frozen}，夹心归一化 {sandwich_second} 和 "
