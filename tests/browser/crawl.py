@@ -11,6 +11,7 @@ from tests.browser.conftest import VIEWPORTS
 
 SERIOUS = ("serious", "critical")
 LOCAL = ("data:", "blob:")
+LEFT = "net::ERR_ABORTED"  # the visitor went on before it had come
 # First load of a page in bytes: HTML, CSS and script, before compression.
 FIRST_LOAD, LAB_HTML = 600_000, 200_000
 WEIGHED = ("document", "stylesheet", "script")
@@ -31,13 +32,17 @@ class Watch:
         page.on("console", self._console)
         page.on("pageerror", lambda error: self.problems.append(f"error: {error}"))
         page.on("request", self._request)
-        page.on("requestfailed", lambda r: self.problems.append(f"failed: {r.url}"))
+        page.on("requestfailed", self._failed)
         page.on("response", self._response)
 
     def _console(self, message):
         expected = self._expect_404 and "404" in message.text
         if message.type in ("error", "warning") and not expected:
             self.problems.append(f"console {message.type}: {message.text}")
+
+    def _failed(self, request):
+        if request.failure != LEFT:
+            self.problems.append(f"failed: {request.url}: {request.failure}")
 
     def _request(self, request):
         if not request.url.startswith((self._address, *LOCAL)):
