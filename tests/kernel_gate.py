@@ -33,6 +33,7 @@ MODULES = (  # of a folder of kernels: those without output
     "operator", "launch", "forward", "backward", "kernels", "soft_cap", "streams",
     "one_row", "one_head", "walk",
 )  # fmt: skip
+MATRICES = ((7, 5), (2, 257), (33, 64), (1, 1009))  # for kernels that take rows
 SHAPES = ((7, 5), (3, 4, 128), (2, 257), (33, 64), (1, 1009), (5, 1, 96), (40, 2))
 
 

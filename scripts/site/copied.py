@@ -15,11 +15,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 
-from scripts.site.source import global_names, import_line, without
+from scripts.site.source import global_names, import_line, imports, without
 
 SEED = "manual_seed"
 NOTE = re.compile(r" *# \(\d+\)!$", re.MULTILINE)  # where a remark hangs on the page
-IMPORTS = (ast.Import, ast.ImportFrom)
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
@@ -104,20 +103,17 @@ def _closed(
 
 def _body(source: str) -> str:
     """A cell without the imports at its top level and without marks of remarks."""
-    body = ast.parse(source).body
-    imports = [node for node in body if isinstance(node, IMPORTS)]
-    return NOTE.sub("", without(source, imports))
+    return NOTE.sub("", without(source, imports(source)))
 
 
 @cache  # a live reload reads the cells of every page again
 def _cell(source: str) -> Cell:
     body = ast.parse(source).body
-    imports = tuple(node for node in body if isinstance(node, IMPORTS))
-    imported = frozenset().union(*map(_binds, imports))
+    imported = frozenset().union(*map(_binds, imports(source)))
     statements = [
         Statement(frozenset(_reads(node)), frozenset(_binds(node)), _runs_later(node))
         for node in body
-        if node not in imports
+        if not isinstance(node, ast.Import | ast.ImportFrom)
     ]
     return Cell(
         reads=frozenset().union(*(one.reads for one in statements)),
@@ -125,7 +121,7 @@ def _cell(source: str) -> Cell:
         binds=frozenset().union(*(one.binds for one in statements)),
         acts_on=frozenset(_acts_on(body)),
         seeds=any(map(_is_seed, body)),
-        imports=imports,
+        imports=imports(source),
     )
 
 

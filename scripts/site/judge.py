@@ -14,13 +14,20 @@ from textwrap import indent
 from mkdocs.structure.files import File
 
 from scripts.site import plain
-from scripts.site.source import ROOT, SNIPPETS, SourceError, complete, embedded, without
+from scripts.site.source import (
+    ROOT,
+    SNIPPETS,
+    SourceError,
+    complete,
+    embedded,
+    imports,
+    without,
+)
 
 PAGE = "interview/coding.md"
 URI = "interview/judge.py"
 SUITES = ROOT / "tests" / "snippets" / "coding"
 CASES, JUDGING = SUITES / "cases.py", SUITES.parent / "judging.py"
-IMPORTS = (ast.Import, ast.ImportFrom)
 HEAD = '''\
 """Judges norms that you wrote yourself. Needs Python 3.10 and torch, nothing else.
 
@@ -52,7 +59,6 @@ def tasks() -> list[str]:
     return sorted(path.stem.removesuffix("_stub") for path in _stubs())
 
 
-@cache  # a live reload adds it again
 def text(language: str, site_url: str) -> str:
     """The judge's source; what a success says is the page's own, in its language."""
     learned = _learned(language, site_url)
@@ -89,20 +95,23 @@ def _checks(name: str) -> str:
 
 
 def _imports(source: str, own: list[str]) -> list[str]:
-    nodes = [node for node in ast.parse(source).body if isinstance(node, IMPORTS)]
     return [
         ast.unparse(node)
-        for node in nodes
+        for node in imports(source)
         if getattr(node, "module", "").split(".")[0] not in own
     ]
 
 
 def _code(source: str) -> str:
     """A module's text without its docstring and imports."""
-    body = ast.parse(source).body
-    first = body[:1] if ast.get_docstring(ast.parse(source)) else []
-    rest = [node for node in body if isinstance(node, IMPORTS)]
-    return without(source, [*first, *rest])
+    module = _parsed(source)
+    first = module.body[:1] if ast.get_docstring(module) else []
+    return without(source, [*first, *imports(source)])
+
+
+@cache  # a live reload asks again
+def _parsed(source: str) -> ast.Module:
+    return ast.parse(source)
 
 
 def _function(name: str) -> str:
@@ -111,7 +120,7 @@ def _function(name: str) -> str:
 
 
 def _task(name: str, learned: str) -> str:
-    suite = ast.parse(_suite(name).read_text("utf-8"))
+    suite = _parsed(_suite(name).read_text("utf-8"))
     named = {
         node.targets[0].id: node.value
         for node in suite.body
@@ -127,8 +136,8 @@ def _task(name: str, learned: str) -> str:
 def _stub(name: str) -> str:
     """A task's stub, with the snippets that it imports in place of the imports."""
     text = embedded(f"coding/{name}_stub.py")
-    nodes = [node for node in ast.parse(text).body if isinstance(node, IMPORTS)]
-    given = [node for node in nodes if node.module.split(".")[0] == SNIPPETS.name]
+    own = SNIPPETS.name
+    given = [node for node in imports(text) if node.module.split(".")[0] == own]
     parts = [
         complete(ROOT.joinpath(*node.module.split(".")).with_suffix(".py"), alias.name)
         for node in given

@@ -9,14 +9,13 @@ with kernels Triton as well, and nothing of this repository. Outputs are the com
 import ast
 import json
 import re
-from functools import cache
 from pathlib import Path
 
 from mkdocs.structure.files import File
 
 from scripts.site import copied
 from scripts.site.plain import has_code, parts
-from scripts.site.source import ROOT, embedded, without
+from scripts.site.source import ROOT, embedded, imports, without
 
 PREFIX = "snippets."
 PROGRAMS = ".programs.js"
@@ -127,11 +126,10 @@ def dumps(book: dict) -> str:
     return json.dumps(book, ensure_ascii=False, indent=1) + "\n"
 
 
-@cache
 def _snippet_imports(code: str) -> list[ast.ImportFrom]:
     return [
         node
-        for node in ast.parse(code).body
+        for node in imports(code)
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(PREFIX)
     ]
 

@@ -243,6 +243,13 @@ def _text(node: ast.stmt, lines: list[str]) -> str:
     return "\n".join(lines[first - 1 : node.end_lineno])
 
 
+@cache
+def imports(text: str) -> tuple[ast.Import | ast.ImportFrom, ...]:
+    """The import statements at the top level of a module, in order."""
+    body = ast.parse(text).body
+    return tuple(n for n in body if isinstance(n, ast.Import | ast.ImportFrom))
+
+
 def import_line(node: ast.Import | ast.ImportFrom, used: list[ast.alias]) -> str:
     """An import of some of its names, on several lines where it is long."""
     if isinstance(node, ast.Import):

@@ -3,8 +3,15 @@
 from dataclasses import dataclass
 
 WINDOW = {"width": 1440, "height": 900}
-TOPICAL = ("foundations", "rmsnorm", "placement", "attention", "frontier")
-TOPICAL += ("kernels", "claims")
+TOPICAL = (
+    "foundations",
+    "rmsnorm",
+    "placement",
+    "attention",
+    "frontier",
+    "kernels",
+    "claims",
+)
 MOST_SCREENS = 12
 # One number in so many characters at most: denser Chinese prose is read as a table.
 CHARACTERS_A_NUMBER = 40

@@ -8,6 +8,7 @@ from snippets.rms_norm import reference
 from tests.kernel_gate import (
     DTYPES,
     INTERPRETED,
+    MATRICES,
     assert_near,
     draw,
     gains,
@@ -30,7 +31,7 @@ def check(norm, x, eps=1e-6):
 
 def check_shapes_and_dtypes(norm):
     for dtype in DTYPES:
-        for shape in ((7, 5), (2, 257), (33, 64), (1, 1009)):
+        for shape in MATRICES:
             check(norm, draw(*shape, dtype=dtype, scale=2.0, offset=0.5))
 
 

@@ -7,6 +7,7 @@ from snippets.triton_layer_norm.one_row import by_rows
 from tests.kernel_gate import (
     DTYPES,
     INTERPRETED,
+    MATRICES,
     assert_near,
     draw,
     gains,
@@ -29,7 +30,7 @@ def check(norm, x, eps=1e-5):
 
 def check_shapes_and_dtypes(norm):
     for dtype in DTYPES:
-        for shape in ((7, 5), (2, 257), (33, 64), (1, 1009)):
+        for shape in MATRICES:
             check(norm, draw(*shape, dtype=dtype, scale=2.0, offset=3.0))
 
 

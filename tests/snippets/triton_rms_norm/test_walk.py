@@ -8,6 +8,7 @@ from snippets.triton_rms_norm.walk import by_walking
 from tests.kernel_gate import (
     DTYPES,
     INTERPRETED,
+    MATRICES,
     assert_near,
     draw,
     gains,
@@ -33,7 +34,7 @@ def check(backward, x, eps=1e-6, programs=2):
 
 def check_shapes_and_dtypes(backward):
     for dtype in DTYPES:
-        for shape in ((7, 5), (2, 257), (33, 64), (1, 1009)):
+        for shape in MATRICES:
             check(backward, draw(*shape, dtype=dtype, scale=2.0, offset=0.5))
 
 
