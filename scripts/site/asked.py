@@ -32,6 +32,8 @@ WORDS = {
         "full": "In full",
         "weak": "A weak answer",
         "follow_up": "The follow-up",
+        "weak_text": '"{said}" {wrong}',
+        "follow_up_text": "{question} {answer}",
         "evidence": "Evidence",
         "asked": "Asked at",
         "answer": "Answer",
@@ -55,6 +57,8 @@ WORDS = {
         "full": "完整回答",
         "weak": "较差的回答",
         "follow_up": "追问",
+        "weak_text": "“{said}”{wrong}",
+        "follow_up_text": "{question}{answer}",
         "evidence": "依据",
         "asked": "出自",
         "answer": "答案",
@@ -98,7 +102,7 @@ def _question(row: dict, language: str) -> str:
             ("weak", "weak"),
             ("follow_up", "follow_up"),
         )
-        for part in (f"**{words[name]}**", markdown(row[field][language]))
+        for part in (f"**{words[name]}**", said(row, field, language))
     ]
     answer += [f"**{words['evidence']}**", evidence(row, language)]
     if asked := row.get("asked"):
@@ -114,6 +118,14 @@ def _question(row: dict, language: str) -> str:
             "</div>",
         ]
     )
+
+
+def said(row: dict, field: str, language: str) -> str:
+    """A field's text; what is wrong stands after a weak answer, which is quoted."""
+    if field not in interview.PAIRS:
+        return markdown(row[field][language])
+    pair = {of: markdown(text[language]) for of, text in row[field].items()}
+    return WORDS[language][f"{field}_text"].format(**pair)
 
 
 def _folded(kind: str, title: str, body: str) -> str:

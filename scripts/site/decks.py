@@ -14,7 +14,7 @@ from mkdocs.structure.files import File
 from scripts.site import asked, interview, plain
 from scripts.site.archive import zipped
 from scripts.site.source import ROOT
-from scripts.site.written import html, markdown
+from scripts.site.written import html
 
 INDEX = "interview/index.md"  # the page that offers the deck
 URI = "interview/norms-measured.apkg"
@@ -151,7 +151,10 @@ def fields(group: str, row: dict, language: str, site_url: str) -> list[str]:
     page = f"[{WORDS[language]['page']}]({group}.md#{row['id']})"
     evidence = f"- {page}\n{asked.evidence(row, language)}"
     return [
-        *(html(markdown(row[field][language])) for field in interview.TEXTS),
+        *(
+            html(asked.said(row, field, language))
+            for field in (*interview.TEXTS, *interview.PAIRS)
+        ),
         html(plain.absolute_links(evidence, INDEX, site_url)),
         asked.subject(group, language),
         words[row["level"]],

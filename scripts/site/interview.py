@@ -1,15 +1,16 @@
 """The interview section: docs/data/interview/<group>.yml, docs/data/quiz/<group>.yml.
 
-A question has a level, a 30-second answer, the full answer, a weak answer and what
-makes it weak, the follow-up, and its evidence. A quiz item has options with an
-explanation each; where it is about behaviour, a function of
+A question has a level, a 30-second answer, the full answer, a weak answer and what is
+wrong with it, a follow-up and its answer, and its evidence. A quiz item has options
+with an explanation each; where it is about behaviour, a function of
 tests/interview/quiz_<group>.py finds out which options hold.
 """
 
+import re
 from pathlib import Path
 
 from scripts.site import rows
-from scripts.site.source import ROOT
+from scripts.site.source import LANGUAGES, ROOT
 
 QUESTIONS = ROOT / "docs" / "data" / "interview"
 QUIZ = ROOT / "docs" / "data" / "quiz"
@@ -29,12 +30,17 @@ GROUPS = (  # in the order of the site
     "coding",
 )
 LEVELS = ("screening", "engineer", "researcher")
-TEXTS = ("question", "short", "answer", "weak", "follow_up")
-FIELDS = {"id", "level", "evidence", *TEXTS}
+TEXTS = ("question", "short", "answer")
+PAIRS = {"weak": ("said", "wrong"), "follow_up": ("question", "answer")}
+FIELDS = {"id", "level", "evidence", *TEXTS, *PAIRS}
 OPTIONAL = {"top", "asked"}
 QUIZ_FIELDS = {"id", "level", "question", "options", "answer", "evidence"}
 QUIZ_OPTIONAL = {"check"}
 KINDS = ("claim", "cite", "record")  # of evidence besides a page's section
+QUOTED = re.compile(r"""["“'‘「].*["”'’」]""", re.DOTALL)
+ASKS = re.compile(
+    r"[^.?!。？！]*(?:[?](?=\s|$)|？)"
+)  # a text whose first sentence asks
 
 
 def questions(group: str) -> list[dict]:
@@ -56,9 +62,32 @@ def problem_of_question(row) -> str | None:
     return (
         _problem_of_fields(row, FIELDS, OPTIONAL)
         or next((p for t in TEXTS if (p := rows.problem_of_text(t, row[t]))), None)
+        or next((p for name in PAIRS if (p := _problem_of_pair(name, row[name]))), None)
         or _problem_of_evidence(row["evidence"])
         or rows.problem_of_addresses("asked", row.get("asked"))
     )
+
+
+def texts(row: dict) -> dict[str, dict]:
+    """All that a question says, ``{"weak.said": {"en": ..., "zh": ...}}``."""
+    pairs = {f"{name}.{of}": row[name][of] for name in PAIRS for of in PAIRS[name]}
+    return {field: row[field] for field in TEXTS} | pairs
+
+
+def _problem_of_pair(name: str, pair) -> str | None:
+    """What is out of form in a weak answer or a follow-up, None if nothing is."""
+    first, second = PAIRS[name]
+    if not isinstance(pair, dict) or set(pair) != {first, second}:
+        return f"{name} is not {first} and {second}"
+    for field in (first, second):
+        if problem := rows.problem_of_text(f"{name}.{field}", pair[field]):
+            return problem
+    for language in LANGUAGES:
+        if QUOTED.match(pair[first][language]):
+            return f"{name}.{first} stands in quotation marks ({language})"
+        if name == "follow_up" and ASKS.match(pair[second][language]):
+            return f"{name}.{second} begins with a question ({language})"
+    return None
 
 
 def problem_of_item(row) -> str | None:

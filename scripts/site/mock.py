@@ -62,7 +62,8 @@ def _group(group: str, language: str) -> str:
 
 def _question(group: str, row: dict, language: str) -> str:
     words = WORDS[language]
-    said = {field: markdown(row[field][language]) for field in interview.TEXTS}
+    fields = ("question", "short", "weak", "follow_up")
+    said = {field: asked.said(row, field, language) for field in fields}
     return "\n\n".join(
         [
             f'<details data-level="{row["level"]}" markdown>',

@@ -20,8 +20,10 @@ SPACE = re.compile(r"\s+")
 
 def texts(row) -> list[tuple[str, dict]]:
     """(field, its text in both languages) of a question or an item."""
-    found = [(f, row[f]) for f in interview.TEXTS if isinstance(row.get(f), dict)]
-    for name, option in row.get("options", {}).items():
+    if "options" not in row:
+        return list(interview.texts(row).items())
+    found = [("question", row["question"])]
+    for name, option in row["options"].items():
         found += [(f"{name}.{field}", option[field]) for field in ("text", "why")]
     return found
 
@@ -96,7 +98,9 @@ def test_reads_well(row, obeyed):
 
 @pytest.mark.parametrize("row", BANK, ids=lambda row: row["id"])
 def test_an_answer_speaks_the_names_of_the_field(row, obeyed):
-    answer = "\n\n".join(row[f]["zh"] for f in interview.TEXTS if f != "question")
+    answer = "\n\n".join(
+        text["zh"] for field, text in texts(row) if field != "question"
+    )
     found = test_terms.unspoken(answer, test_terms.TERMS)
     obeyed(f"{row['id']}: {v.partition(': ')[2]}" for v in found)
 
@@ -106,6 +110,11 @@ GOOD = {
     "level": "screening",
     "evidence": ["index.md"],
     **{field: {"en": "A.", "zh": "甲。"} for field in interview.TEXTS},
+    "weak": {"said": {"en": "B.", "zh": "乙。"}, "wrong": {"en": "C.", "zh": "丙。"}},
+    "follow_up": {
+        "question": {"en": "D?", "zh": "丁？"},
+        "answer": {"en": "E.", "zh": "戊。"},
+    },
 }
 OPTION = {"text": {"en": "A.", "zh": "甲。"}, "why": {"en": "B.", "zh": "乙。"}}
 GOOD_ITEM = {
@@ -119,6 +128,14 @@ GOOD_ITEM = {
 }
 
 
+def paired(name: str, **change) -> dict:
+    """{name: the pair of GOOD with these (en, zh)}; None takes a field away."""
+    texts = {
+        of: t and dict(zip(("en", "zh"), t, strict=True)) for of, t in change.items()
+    }
+    return {name: {of: t for of, t in (GOOD[name] | texts).items() if t}}
+
+
 def test_good():
     assert interview.problem_of_question(GOOD) is None
     assert interview.problem_of_item(GOOD_ITEM) is None
@@ -130,7 +147,25 @@ def test_good():
         ({"id": "A question"}, "id is not"),
         ({"level": "hard"}, "level is none of"),
         ({"short": {"en": "A."}}, "short is not one text"),
-        ({"weak": {"en": "A.", "zh": ""}}, "weak is empty"),
+        ({"answer": {"en": "A.", "zh": ""}}, "answer is empty"),
+        ({"weak": {"en": "A.", "zh": "甲。"}}, "weak is not said and wrong"),
+        ({"follow_up": "D? E."}, "follow_up is not question and answer"),
+        (paired("follow_up", answer=None), "follow_up is not question and answer"),
+        (paired("follow_up", answer=("", "戊。")), "follow_up.answer is empty"),
+        (paired("weak", wrong=("C.", " ")), "weak.wrong is empty"),
+        (paired("weak", said=('"B."', "乙。")), "weak.said stands in quotation marks"),
+        (
+            paired("follow_up", question=("D?", "“丁？”")),
+            "follow_up.question stands in quotation marks (zh)",
+        ),
+        (
+            paired("follow_up", answer=("D? E.", "戊。")),
+            "follow_up.answer begins with a question (en)",
+        ),
+        (
+            paired("follow_up", answer=("E.", "为什么？戊。")),
+            "follow_up.answer begins with a question (zh)",
+        ),
         ({"evidence": []}, "evidence is not a list"),
         ({"evidence": ["hearsay"]}, "evidence 'hearsay' is no"),
         ({"source": "me"}, "unknown field source"),

@@ -21,6 +21,7 @@ ROW = {
     "level": "screening",
     "evidence": ["rmsnorm/rms-norm.md#backward", "cite:zhang2019rms"],
     **{field: TEXT for field in interview.TEXTS},
+    **{name: dict.fromkeys(pair, TEXT) for name, pair in interview.PAIRS.items()},
 }
 FULL = "**Bold** and `a < b`, [[ cite.zhang2019rms ]].\n\n- one\n- two\n\n$$\na < b\n$$"
 BANK = [
@@ -148,7 +149,7 @@ def test_moment_is_that_of_the_last_change(monkeypatch, tmp_path):
     ("change", "says"),
     [
         ({"short": dict.fromkeys(LANGUAGES, "[[ facts.no.such ]]")}, "unknown"),
-        ({"weak": dict.fromkeys(LANGUAGES, "[[ cite.nobody ]]")}, "unknown citation"),
+        ({"answer": dict.fromkeys(LANGUAGES, "[[ cite.nobody ]]")}, "unknown citation"),
         ({"evidence": ["claim:basics#nobody-says-so"]}, "no claim"),
         ({"evidence": ["no/page.md"]}, "no page"),
     ],
