@@ -15,12 +15,14 @@ QUERY = {"zh": "带宽", "en": "bandwidth"}
 GROUP = "rms-norm"
 INTERVIEW = (f"{GROUP}.md", "quiz.md", "quiz-methods.md", "mock.md")
 TEXT = {"en": "Is $x$ scaled?", "zh": "$x$ 缩放了吗？"}
+SAID = {"en": "$x$ is.", "zh": "$x$ 缩放了。"}
 
 
 def question(number: int) -> dict:
     row = {"id": f"question-{number}", "level": "screening"}
     return row | {
         **{field: TEXT for field in interview.TEXTS},
+        **{name: dict.fromkeys(of, SAID) for name, of in interview.PAIRS.items()},
         "evidence": ["rmsnorm/rms-norm.md"],
     }
 

@@ -21,7 +21,7 @@ ROW = {
     "level": "screening",
     "evidence": ["rmsnorm/rms-norm.md#backward", "cite:zhang2019rms"],
     **{field: TEXT for field in interview.TEXTS},
-    **{name: dict.fromkeys(pair, TEXT) for name, pair in interview.PAIRS.items()},
+    **{name: dict.fromkeys(of, TEXT) for name, of in interview.PAIRS.items()},
 }
 FULL = "**Bold** and `a < b`, [[ cite.zhang2019rms ]].\n\n- one\n- two\n\n$$\na < b\n$$"
 BANK = [
