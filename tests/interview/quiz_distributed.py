@@ -2,10 +2,13 @@
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from snippets.batch_norm_vs_layer_norm.norms import BatchNorm, LayerNorm
+from snippets.norms_beyond_the_decoder.gated import gated_rms_norm
 from snippets.qk_norm.axis import sharded_rms_norm
 from snippets.rms_norm.reference import RMSNorm, rms_norm
+from snippets.without_normalization.reference import DynamicTanh
 
 
 def _tokens(*shape: int) -> Tensor:
@@ -121,3 +124,108 @@ def another_order_of_additions() -> dict[str, bool]:
         and torch.allclose(split, whole, rtol=1e-5),
         "another-function": not torch.allclose(split, whole, rtol=1e-3),
     }
+
+
+def norm_of_a_split_sequence() -> dict[str, bool]:
+    x = _tokens(2, 12, 8) * torch.arange(1, 13)[:, None]  # (batch, time, d)
+
+    def needs_others(norm) -> bool:
+        """Does the rank with the first four tokens get other numbers alone?"""
+        return not torch.allclose(norm(x[:, :4]), norm(x)[:, :4])
+
+    return {
+        "layer-norm": needs_others(lambda x: F.layer_norm(x, (8,))),
+        "qk-norm": needs_others(rms_norm),
+        "group-norm": needs_others(lambda x: F.group_norm(x.mT, 1).mT),
+        "gated": needs_others(lambda x: gated_rms_norm(x, x.flip(-1))),
+    }
+
+
+def layer_that_needs_no_reduction() -> dict[str, bool]:
+    x = _tokens(50, 16) * torch.tensor([0.1, 10]).repeat_interleave(8)
+
+    def exact_alone(layer) -> bool:
+        parts = [layer(part) for part in x.chunk(2, dim=1)]
+        return torch.allclose(torch.cat(parts, dim=1), layer(x))
+
+    def dyt(x: Tensor) -> Tensor:
+        return DynamicTanh(x.shape[-1]).double()(x)
+
+    return {
+        "rms-norm": exact_alone(rms_norm),
+        "layer-norm": exact_alone(lambda x: F.layer_norm(x, x.shape[-1:])),
+        "l2": exact_alone(lambda x: F.normalize(x, dim=-1)),
+        "dyt": exact_alone(dyt),
+    }
+
+
+def volume_of_sequence_parallelism() -> dict[str, bool]:
+    ranks, sent = 4, 0
+    branch = _tokens(ranks, 8, 6)  # each rank's summand, (rank, token, d)
+    normed = []
+    for place, chunk in enumerate(branch.chunk(ranks, dim=1)):  # reduce-scatter
+        total = chunk[(place + 1) % ranks]
+        for step in range(2, ranks + 1):  # on to the next rank of the ring
+            sent += total.numel()
+            total = total + chunk[(place + step) % ranks]
+        normed.append(rms_norm(total))  # on the rank that has these tokens
+    for part in normed:  # all-gather
+        sent += (ranks - 1) * part.numel()
+    assert torch.allclose(torch.cat(normed), rms_norm(branch.sum(0)))
+    all_reduce = 2 * (ranks - 1) * branch[0].numel()  # of all ranks of a ring
+    values = {"halves": 1 / 2, "same": 1, "doubles": 2, "ranks": 1 / ranks}
+    return {name: sent / all_reduce == value for name, value in values.items()}
+
+
+def gain_gradients_never_summed() -> dict[str, bool]:
+    x, target, start = _tokens(8, 6), _tokens(16, 6)[8:], torch.ones(6).double()
+    gains, losses = [start.clone().requires_grad_() for _ in range(2)], []
+    raised = False
+    for _ in range(5):
+        for gain, rows in zip(gains, (slice(0, 4), slice(4, 8)), strict=True):
+            loss = (rms_norm(x[rows], gain) - target[rows]).square().sum()
+            losses.append(loss)
+            try:
+                (gradient,) = torch.autograd.grad(loss, gain)
+            except RuntimeError:
+                raised = True
+            gain.data -= 0.02 * gradient
+    equal, moved = torch.equal(*gains), not torch.equal(gains[0], start)
+    return {
+        "error": raised,
+        "apart": not equal and bool(torch.stack(losses).isfinite().all()),
+        "slow": equal and moved,
+        "frozen": not moved,
+    }
+
+
+def statistics_a_rank_must_send() -> dict[str, bool]:
+    mine, b = 1 + _tokens(20, 8), _tokens(40, 8)[20:] - 2
+    mean = b.mean(-1, keepdim=True)
+    alike = {  # other parts of the row with the same statistics
+        "squares": -b,
+        "variance": b + 5,
+        "mean and variance": 2 * mean - b,
+    }
+    numbers = {"squares": 1, "variance": 1, "mean and variance": 2}
+
+    def enough(statistics: str, norm) -> bool:
+        """Is my part of the row the same, whatever else the other one is?"""
+        one, other = (norm(torch.cat([mine, p], -1)) for p in (b, alike[statistics]))
+        return torch.allclose(one[:, :8], other[:, :8])
+
+    def layer_norm(x: Tensor) -> Tensor:
+        return F.layer_norm(x, (16,))
+
+    rules = {
+        "squares": ("squares", "squares"),
+        "moments": ("squares", "mean and variance"),
+        "both-twice": ("mean and variance", "mean and variance"),
+        "variances": ("squares", "variance"),
+    }
+    cost = {
+        name: sum(numbers[statistics] for statistics in rule)
+        for name, rule in rules.items()
+        if enough(rule[0], rms_norm) and enough(rule[1], layer_norm)
+    }
+    return {name: cost.get(name) == min(cost.values()) for name in rules}
