@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from snippets.qk_norm.rope import rotate
 from snippets.rms_norm.reference import rms_norm
 from snippets.transformer_block.decoder import Decoder, Sizes
 from snippets.transformer_block.first_difference import first_difference
@@ -180,4 +181,93 @@ def common_shift_of_the_logits() -> dict[str, bool]:
         "level": bool(((level - 10).abs() < 1e-6).all()) and abs(loss.item()) < 1e-6,
         "surer": bool((surer > 1e-3).all()),
         "nothing": bool((level.abs() < 1e-6).all()),
+    }
+
+
+def checkpoint_with_other_norm_names() -> dict[str, bool]:
+    trained, tokens = _decoder()
+    renamed = {
+        name.replace("norm.gain", "ln.gain"): value
+        for name, value in trained.state_dict().items()
+    }
+    torch.manual_seed(1)
+    fresh = Decoder(Sizes(32, 2, 4, 2, 8, 64, 50))
+    before = copy.deepcopy(fresh)
+    assert fresh.load_state_dict(renamed, strict=False).missing_keys
+    no_gains = copy.deepcopy(trained)
+    zeros = copy.deepcopy(trained)
+    with torch.no_grad():
+        for name, parameter in no_gains.named_parameters():
+            if name.endswith("gain"):
+                parameter.fill_(1)
+                zeros.get_parameter(name).zero_()
+    models = {"trained": trained, "ones": no_gains, "zeros": zeros, "random": before}
+    with torch.no_grad():
+        found = fresh(tokens)
+        return {
+            name: torch.allclose(found, model(tokens), atol=1e-5)
+            for name, model in models.items()
+        }
+
+
+def swapped_gains_of_queries_and_keys() -> dict[str, bool]:
+    torch.manual_seed(0)
+    q, k = torch.randn(2, 7, 16, dtype=torch.float64)
+
+    def agree(q_gain: Tensor, k_gain: Tensor) -> bool:
+        def logits(q_gain: Tensor, k_gain: Tensor) -> Tensor:
+            return rotate(rms_norm(q, q_gain)) @ rotate(rms_norm(k, k_gain)).mT
+
+        original, port = logits(q_gain, k_gain), logits(k_gain, q_gain)
+        assert torch.allclose(original.diagonal(), port.diagonal())  # distance zero
+        return torch.allclose(original, port)
+
+    fresh = agree(torch.ones(16).double(), torch.ones(16).double())
+    trained = agree(*(0.5 + torch.rand(2, 16, dtype=torch.float64)))
+    return {
+        "both-differ": not fresh and not trained,
+        "both-agree": fresh and trained,
+        "trained": fresh and not trained,
+        "fresh": trained and not fresh,
+    }
+
+
+def epsilon_ten_times_too_large() -> dict[str, bool]:
+    torch.manual_seed(0)
+    model = Decoder(Sizes(64, 4, 4, 2, 16, 128, 50))
+    with torch.no_grad():
+        for parameter in model.blocks.parameters():
+            if parameter.ndim > 1:
+                parameter.mul_(3)  # the stream grows from block to block
+    calls = norm_calls(model, torch.randint(50, (2, 12)))
+    sizes = [call.x.square().mean().sqrt().item() for call in calls]
+    assert abs(sizes[0] - 0.02) < 0.002
+    assert sizes == sorted(sizes)
+    errors = []
+    for call in calls:
+        right, port = (rms_norm(call.x, eps=eps) for eps in (1e-6, 1e-5))
+        errors.append(((port - right).norm() / right.norm()).item())
+    assert [calls[0].name, calls[-1].name] == ["blocks.0.attention_norm", "norm"]
+    worst = errors.index(max(errors))
+    return {
+        "first": worst == 0 and max(errors) > 2 * errors[-1],
+        "last": worst == len(errors) - 1,
+        "equal": max(errors) < 1.01 * min(errors),
+        "none": max(errors) < 1e-3,
+    }
+
+
+def norm_under_no_grad() -> dict[str, bool]:
+    model, tokens = _decoder()
+    for block in model.blocks:
+        norm = block.attention_norm
+        norm.forward = torch.no_grad()(norm.forward)
+    F.cross_entropy(model(tokens).flatten(0, 1), tokens.flatten()).backward()
+    missing = {name for name, p in model.named_parameters() if p.grad is None}
+    names = dict(model.named_parameters())
+    return {
+        "gains": missing == {n for n in names if n.endswith("attention_norm.gain")},
+        "attention": {n for n in names if ".attention." in n} <= missing,
+        "earlier": "embedding.weight" in missing,
+        "none": not missing,
     }

@@ -11,6 +11,8 @@ from transformers.models.llama.modeling_llama import LlamaRMSNorm
 from transformers.models.olmo2.modeling_olmo2 import Olmo2RMSNorm
 from transformers.models.t5.modeling_t5 import T5LayerNorm
 
+from scripts.measure import records
+
 SIZES = {"hidden_size": 32, "intermediate_size": 48, "vocab_size": 64}
 HEADS = {"num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16}
 
@@ -26,8 +28,8 @@ def _model(model_type: str, **options):
     return MODEL_MAPPING[type(config)](config).eval()
 
 
-def _seen(model, **names) -> dict[str, torch.Tensor]:
-    """Input and output of the named modules of the first layer, one run."""
+def _seen(model, layer: int = 0, **names) -> dict[str, torch.Tensor]:
+    """Input and output of the named modules of a layer, one run."""
     seen = {}
 
     def watch(name):
@@ -38,7 +40,7 @@ def _seen(model, **names) -> dict[str, torch.Tensor]:
         return hook
 
     for name, path in names.items():
-        module = model.layers[0].get_submodule(path)
+        module = model.layers[layer].get_submodule(path)
         module.register_forward_hook(watch(name), with_kwargs=True)
     with torch.no_grad():
         model(torch.arange(6)[None])
@@ -170,3 +172,104 @@ def constant_added_to_the_features() -> dict[str, bool]:
         "gemma-3": ignores(Gemma3RMSNorm(32)),
         "cohere": ignores(CohereDecoderLayer(_config("cohere"), 0).input_layernorm),
     }
+
+
+def _atlas(architecture: str) -> dict:
+    """The atlas's row of an architecture whose layers are alike."""
+    [record] = records.find("model_atlas")
+    [row] = [r for r in record.rows if r["architecture"] == architecture]
+    return row
+
+
+def _sites(architecture: str) -> list[str]:
+    """Where the norms of a layer act, and those in front of and behind the layers."""
+    return [norm[0] for norm in _atlas(architecture)["norms"]]
+
+
+def norms_of_a_36_layer_qwen3() -> dict[str, bool]:
+    config = _config("qwen3", num_hidden_layers=36)
+    with torch.device("meta"):
+        model = MODEL_MAPPING[type(config)](config)
+    found = sum(type(m).__name__.endswith("Norm") for m in model.modules())
+    return {
+        "thirty-seven": found == 37,
+        "seventy-three": found == 73,
+        "one-hundred-forty-five": found == 145,
+        "one-hundred-eighty-one": found == 181,
+    }
+
+
+def one_norm_for_two_branches() -> dict[str, bool]:
+    return {
+        "gpt-j": "shared-in" in _sites("gptj"),
+        "gpt-neox": "shared-in" in _sites("gpt_neox"),
+        "bloom": "shared-in" in _sites("bloom"),
+        "gpt-2": "shared-in" in _sites("gpt2"),
+    }
+
+
+def layer_norm_on_the_embedding() -> dict[str, bool]:
+    return {
+        "gpt-2": "embedding" in _sites("gpt2"),
+        "bloom": "embedding" in _sites("bloom"),
+        "falcon": "embedding" in _sites("falcon"),
+        "opt": "embedding" in _sites("opt"),
+    }
+
+
+def qk_norm_behind_the_rotation() -> dict[str, bool]:
+    names = {
+        "qwen3": "qwen3",
+        "gemma-3": "gemma3_text",
+        "hunyuan": "hunyuan_v1_dense",
+        "olmo-2": "olmo2",
+    }
+    sides = {
+        name: {side for *_, side in _atlas(row)["qk"]} for name, row in names.items()
+    }
+    assert all(len(found) == 1 for found in sides.values())
+    return {name: found == {"after"} for name, found in sides.items()}
+
+
+def layer_norm_without_parameters() -> dict[str, bool]:
+    def learns_nothing(architecture: str) -> bool:
+        norms = _atlas(architecture)["norms"]
+        assert {kind for _, _, _, kind, *_ in norms} == {"LayerNorm"}
+        return all(gain == "none" and not bias for _, _, _, _, gain, bias, *_ in norms)
+
+    return {
+        "gpt-neox": learns_nothing("gpt_neox"),
+        "command-r": learns_nothing("cohere"),
+        "olmo": learns_nothing("olmo"),
+        "mpt": learns_nothing("mpt"),
+    }
+
+
+def norms_on_both_ends_of_a_branch() -> dict[str, bool]:
+    ends = {"attention-in", "attention-out", "ffn-in", "ffn-out"}
+    return {
+        "qwen3": ends <= set(_sites("qwen3")),
+        "gemma-2": ends <= set(_sites("gemma2")),
+        "olmo-2": ends <= set(_sites("olmo2")),
+        "gpt-oss": ends <= set(_sites("gpt_oss")),
+    }
+
+
+def residual_of_minimax_text() -> dict[str, bool]:
+    few_experts = {"num_local_experts": 2, "num_experts_per_tok": 1}
+    kinds = {"layer_types": ["full_attention"] * 2, "num_hidden_layers": 2}
+    model = _model("minimax", **kinds, **few_experts)
+    seen = _seen(
+        model,
+        layer=1,
+        first="input_layernorm",
+        attention="self_attn",
+        second="post_attention_layernorm",
+    )
+    added = seen["second_in"] - seen["attention_out"][0]
+    tensors = {
+        "stream": seen["first_in"],
+        "normed": seen["first_out"],
+        "embedding": model.embed_tokens(torch.arange(6)[None]),
+    }
+    return {n: torch.allclose(added, x, atol=1e-5) for n, x in tensors.items()}
