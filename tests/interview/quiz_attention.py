@@ -2,7 +2,7 @@
 
 import torch
 from torch.nn import functional as F
-from transformers import Qwen3Config, Qwen3Model
+from transformers import Olmo2Config, Olmo2Model, Qwen3Config, Qwen3Model
 
 from snippets.qk_norm.attention import Attention, largest_logit
 from snippets.qk_norm.clip import qk_clip
@@ -159,3 +159,59 @@ def what_qk_clip_changes() -> dict[str, bool]:
         "all-heads": bool((after[1:] < 0.99 * before[1:]).all()),
         "nothing-yet": torch.allclose(after, before),
     }
+
+
+def slope_beyond_the_cap() -> dict[str, bool]:
+    def slope(function) -> float:
+        logit = torch.tensor(60.0, dtype=torch.float64, requires_grad=True)
+        return torch.autograd.grad(function(logit), logit)[0].item()
+
+    clamp, capped = slope(lambda z: z.clamp(-50, 50)), slope(lambda z: soft_cap(z, 50))
+
+    def are(a: float, b: float) -> bool:
+        return abs(clamp - a) < 0.02 and abs(capped - b) < 0.02
+
+    return {
+        "zero-zero": are(0, 0),
+        "zero-third": are(0, 0.3),
+        "one-third": are(1, 0.3),
+        "third-zero": are(0.3, 0),
+    }
+
+
+def parameters_of_qk_norm() -> dict[str, bool]:
+    sizes = {"hidden_size": 4096, "num_attention_heads": 32, "num_key_value_heads": 8}
+    sizes |= {"num_hidden_layers": 1, "head_dim": 128, "vocab_size": 8}
+
+    def gains(config: type, model: type) -> int:
+        with torch.device("meta"):
+            attention = model(config(**sizes, pad_token_id=0)).layers[0].self_attn
+        return attention.q_norm.weight.numel() + attention.k_norm.weight.numel()
+
+    found = gains(Qwen3Config, Qwen3Model), gains(Olmo2Config, Olmo2Model)
+    return {
+        "small-large": found == (256, 5120),
+        "same-small": found == (256, 256),
+        "same-large": found == (5120, 5120),
+        "numbers": found == (40, 2),
+    }
+
+
+def norm_that_cannot_be_folded_into_the_query() -> dict[str, bool]:
+    torch.manual_seed(0)
+    q, gain = torch.randn(2, 16, dtype=torch.float64)
+    expand = torch.randn(16, 8, dtype=torch.float64)
+    cached = torch.randn(2, 8, dtype=torch.float64)  # of two tokens
+    logits = {  # each a function of what is cached
+        "latent": lambda c: (expand @ c) @ q,  # the norm is before the cache
+        "query": lambda c: (expand @ c) @ rms_norm(q),
+        "key": lambda c: rms_norm(expand @ c) @ q,
+        "gain": lambda c: (gain * (expand @ c)) @ q,
+    }
+
+    def folds(logit) -> bool:
+        """Linear in the cache: then it is a product with one vector."""
+        folded = torch.stack([logit(basis) for basis in torch.eye(8).double()])
+        return all(torch.allclose(logit(c), folded @ c) for c in cached)
+
+    return {name: not folds(logit) for name, logit in logits.items()}

@@ -110,3 +110,70 @@ def gradient_of_a_doubled_weight() -> dict[str, bool]:
     ratio = size_of_gradient(2) / size_of_gradient(1)
     values = {"doubles": 2, "stays": 1, "halves": 1 / 2, "quarters": 1 / 4}
     return {name: abs(ratio - value) < 1e-6 for name, value in values.items()}
+
+
+def gradient_from_a_batch_of_two() -> dict[str, bool]:
+    def gradient(examples: int) -> Tensor:
+        torch.manual_seed(0)
+        model = nn.Sequential(nn.Linear(6, 4), nn.BatchNorm1d(4, eps=1e-12)).double()
+        x, target = torch.randn(2, examples, 6, dtype=torch.float64)
+        (model(x)[:, :4] - target[:, :4]).square().mean().backward()
+        return model[0].weight.grad
+
+    two, usual = gradient(2).norm().item(), gradient(64).norm().item()
+    return {
+        "noisy": 0.1 * usual < two < 1.5 * usual,
+        "zero": two < 1e-6 * usual,
+        "double": 1.5 * usual < two < 2.5 * usual,
+        "nan": two != two,
+    }
+
+
+def silent_units_behind_relu_then_batchnorm() -> dict[str, bool]:
+    torch.manual_seed(0)
+    x = torch.randn(1000, 4).relu()
+    y = nn.BatchNorm1d(4)(x)
+    silent = [column[rows] for column, rows in zip(y.T, (x == 0).T, strict=True)]
+    alive = torch.where(x > 0, x, torch.nan)
+    among = (0 - alive.nanmean(0)) / (alive - alive.nanmean(0)).square().nanmean(
+        0
+    ) ** 0.5
+    alike = all((part == part[0]).all() for part in silent)
+    negative = all((part < -0.1).all() for part in silent)
+    return {
+        "stay": all((part == 0).all() for part in silent),
+        "one-number": alike and negative,
+        "spread": negative and not alike,
+        "removed": all(
+            torch.allclose(part, value)
+            for part, value in zip(silent, among, strict=True)
+        ),
+    }
+
+
+def dropout_in_front_of_batchnorm() -> dict[str, bool]:
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Dropout(0.5), nn.BatchNorm1d(8, momentum=None))
+    for _ in range(200):
+        model(torch.randn(500, 8))
+    variance = model.eval()(torch.randn(20_000, 8)).var().item()
+    values = {"quarter": 1 / 4, "half": 1 / 2, "one": 1, "two": 2}
+    return {name: abs(variance / value - 1) < 0.05 for name, value in values.items()}
+
+
+def groupnorm_with_one_value_a_group() -> dict[str, bool]:
+    torch.manual_seed(0)
+    x = torch.randn(4, 8)
+    try:
+        y = nn.GroupNorm(8, 8)(x)
+    except ValueError:
+        y = None
+    expected = {
+        "zeros": torch.zeros_like(x),
+        "batch": nn.BatchNorm1d(8)(x),
+        "row": nn.LayerNorm(8)(x),
+    }
+    return {"error": y is None} | {
+        name: y is not None and torch.allclose(y, other, atol=1e-4)
+        for name, other in expected.items()
+    }

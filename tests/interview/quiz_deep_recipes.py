@@ -176,3 +176,32 @@ def first_gradient_of_the_branch_matrices() -> dict[str, bool]:
         linears = [m for m in block.modules() if isinstance(m, nn.Linear)]
         none[name] = not any(each.weight.grad.any() for each in linears)
     return none
+
+
+def deepnorm_in_one_line() -> dict[str, bool]:
+    torch.manual_seed(0)
+    x, alpha = torch.randn(3, 4, 16), 2.5
+    f = nn.Linear(16, 16)
+    block = DeepNorm(f, 16, alpha)
+    norm = block.norm
+    lines = {
+        "stream": norm(alpha * x + f(x)),
+        "branch": norm(x + alpha * f(x)),
+        "pre": alpha * x + f(norm(x)),
+        "inside": norm(x) * alpha + f(x),
+    }
+    return {name: torch.allclose(line, block(x)) for name, line in lines.items()}
+
+
+def exit_gains_shrunk_by_depth() -> dict[str, bool]:
+    torch.manual_seed(0)
+    x = torch.randn(50, 256)
+    x = x / x.square().mean().sqrt()
+    with torch.no_grad():
+        for _ in range(48):
+            block = SandwichNorm(nn.Linear(256, 256, bias=False), 256)
+            block.post.gain.fill_(48**-0.5)
+            x = block(x)
+    size = x.square().mean().sqrt().item()
+    values = {"one": 1, "root-two": 1.41, "seven": 7, "eight": 7.9}
+    return {name: abs(size / value - 1) < 0.1 for name, value in values.items()}

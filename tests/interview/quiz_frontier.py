@@ -8,12 +8,14 @@ from torch import nn
 
 from snippets.normalized_transformer.sphere import unit
 from snippets.norms_beyond_the_decoder.ada_ln import AdaLNZero
+from snippets.norms_beyond_the_decoder.attention import sink_attention
 from snippets.norms_beyond_the_decoder.delta_rule import delta_rule
 from snippets.norms_beyond_the_decoder.gated import gated_rms_norm
 from snippets.rms_norm.reference import RMSNorm, rms_norm
 from snippets.without_normalization.reference import DynamicTanh
 from snippets.without_normalization.stack import stack
-from snippets.zero_centred_and_mixed.placements import NormedStream
+from snippets.zero_centred_and_mixed.mixed import mix_ln
+from snippets.zero_centred_and_mixed.placements import NormedStream, PostNorm
 from snippets.zero_centred_and_mixed.zero_centred import ZeroCentredRMSNorm
 
 
@@ -153,4 +155,55 @@ def first_gradients_of_ada_ln_zero() -> dict[str, bool]:
         "only-alpha": moves == [False, False, True, False],
         "shift-scale-and-alpha": moves == [True, True, True, False],
         "all-of-them": moves == [True, True, True, True],
+    }
+
+
+def sink_as_large_as_the_logits() -> dict[str, bool]:
+    alike = torch.zeros(1, 1, 3, 4, dtype=torch.float64)  # all logits are zero
+    found = sink_attention(alike, alike, torch.ones_like(alike), torch.zeros(1))
+    weight = found[0, 0, 2, 0].item()  # the third query sees three keys
+    values = {"one": 1, "three-quarters": 3 / 4, "half": 1 / 2, "quarter": 1 / 4}
+    return {name: abs(weight - value) < 1e-9 for name, value in values.items()}
+
+
+def post_norm_layers_of_mix_ln() -> dict[str, bool]:
+    layers = mix_ln(16, 2, 16)
+    post = {n for n, layer in enumerate(layers, 1) if type(layer[0]) is PostNorm}
+    return {
+        "first": post == {1, 2, 3, 4},
+        "last": post == {13, 14, 15, 16},
+        "every-fourth": post == {4, 8, 12, 16},
+        "ends": post == {1, 2, 15, 16},
+    }
+
+
+def one_plus_forgotten_in_ada_ln_zero() -> dict[str, bool]:
+    def changed(one: float) -> set[str]:
+        """Which parameters have moved after three steps."""
+
+        class Block(AdaLNZero):
+            def forward(self, x: torch.Tensor, c: torch.Tensor) -> torch.Tensor:
+                parts = self.modulation(c).unsqueeze(1).chunk(3, dim=-1)
+                shift, scale, alpha = parts
+                return x + alpha * self.body((one + scale) * self.norm(x) + shift)
+
+        torch.manual_seed(0)
+        block = Block(8, nn.Linear(8, 8, bias=False))
+        before = {n: p.detach().clone() for n, p in block.named_parameters()}
+        x, target = torch.randn(2, 3, 5, 8)
+        condition = torch.randn(3, 8)
+        optimizer = torch.optim.SGD(block.parameters(), 0.1)
+        for _ in range(3):
+            optimizer.zero_grad()
+            (block(x, condition) - target).square().mean().backward()
+            optimizer.step()
+        return {n for n, p in block.named_parameters() if not torch.equal(p, before[n])}
+
+    right, wrong = changed(1.0), changed(0.0)
+    assert right == {"body.weight", "modulation.1.weight", "modulation.1.bias"}
+    return {
+        "as-usual": wrong == right,
+        "shift-only": wrong == {"modulation.1.weight", "modulation.1.bias"},
+        "nothing": not wrong,
+        "slowly": bool(wrong) and wrong < right,
     }

@@ -120,3 +120,29 @@ def layernorm_under_autocast_on_the_cpu() -> dict[str, bool]:
         "both-wide": found == (wide, wide),
         "wide-then-narrow": found == (wide, narrow),
     }
+
+
+def small_update_of_a_large_feature() -> dict[str, bool]:
+    stream, update = torch.tensor([300.0, 0.9], dtype=torch.bfloat16)
+    found = (stream + update).item()
+    values = {"exact": 300.9, "whole": 301, "up": 302, "lost": 300}
+    return {name: found == value for name, value in values.items()}
+
+
+def statistics_stored_in_bfloat16() -> dict[str, bool]:
+    torch.manual_seed(0)
+    x, dy = 10 + torch.randn(64, 256), torch.randn(64, 256)
+    gain = torch.randn(256)
+    _, *kept = torch.native_layer_norm(x, (256,), gain, gain, 1e-5)
+    rounded = [statistic.bfloat16().float() for statistic in kept]
+
+    def gradients(statistics) -> dict[str, torch.Tensor]:
+        found = torch.ops.aten.native_layer_norm_backward(
+            dy, x, (256,), *statistics, gain, gain, [True, True, True]
+        )
+        return dict(zip(("input", "gain", "bias"), found, strict=True))
+
+    exact, found = gradients(kept), gradients(rounded)
+    errors = {n: ((found[n] - exact[n]).norm() / exact[n].norm()).item() for n in exact}
+    worst = {n: error > 3 * sorted(errors.values())[-2] for n, error in errors.items()}
+    return worst | {"alike": max(errors.values()) < 3 * min(errors.values())}

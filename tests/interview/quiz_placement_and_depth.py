@@ -10,6 +10,7 @@ from snippets.curse_of_depth.skipping import read_out
 from snippets.curse_of_depth.stream import trace
 from snippets.pre_norm_vs_post_norm.gradients import gradient_norms
 from snippets.pre_norm_vs_post_norm.trial import fresh, random_text
+from snippets.rms_norm.reference import rms_norm
 
 PRE_NORM = "Pre-Norm with final norm"
 
@@ -159,4 +160,73 @@ def upper_half_side_by_side() -> dict[str, bool]:
         "post-norm-close-pre-norm-not": post > 0.8 and pre < 0.3,
         "both-close": pre > 0.8 and post > 0.8,
         "neither-close": pre < 0.3 and post < 0.3,
+    }
+
+
+def jacobian_of_a_post_norm_block() -> dict[str, bool]:
+    torch.manual_seed(0)
+    x = torch.randn(5, dtype=torch.float64)
+    branch = nn.Sequential(nn.Linear(5, 5), nn.Tanh()).double()
+    jacobian = torch.autograd.functional.jacobian
+    norm_there = jacobian(rms_norm, x + branch(x)).detach()
+    branch_there, one = jacobian(branch, x).detach(), torch.eye(5).double()
+    exact = jacobian(lambda x: rms_norm(x + branch(x)), x)
+    formulas = {
+        "pre": one + branch_there @ norm_there,
+        "post": norm_there @ (one + branch_there),
+        "reversed": (one + branch_there) @ norm_there,
+        "apart": norm_there + branch_there,
+    }
+    return {name: torch.allclose(found, exact) for name, found in formulas.items()}
+
+
+def first_step_of_adam() -> dict[str, bool]:
+    parameter, rate = nn.Parameter(torch.zeros(2, dtype=torch.float64)), 1e-3
+    parameter.grad = torch.tensor([1e-4, 10.0], dtype=torch.float64)
+    torch.optim.Adam([parameter], lr=rate, eps=1e-15).step()
+    small, large = parameter.detach().abs().div(rate).tolist()
+    moves = {"equal": (1, 1), "tenth": (0.1, 1)}
+    found = {
+        name: abs(small - a) < 1e-3 and abs(large - b) < 1e-3
+        for name, (a, b) in moves.items()
+    }
+    ratios = {"proportional": 1e5, "root": 1e5**0.5}
+    return found | {n: abs(large / small / r - 1) < 0.01 for n, r in ratios.items()}
+
+
+def direct_path_through_post_norm() -> dict[str, bool]:
+    torch.manual_seed(0)
+    stream = rms_norm(torch.randn(4096, dtype=torch.float64)).requires_grad_()
+    x = stream
+    for _ in range(12):
+        x = rms_norm(x + torch.randn(4096))  # the branch, past which we go
+    probe = torch.randn(4096, dtype=torch.float64)
+    (gradient,) = torch.autograd.grad(x @ probe, stream)
+    passed = (gradient.norm() / probe.norm()).item()
+    values = {"one": 1, "thirteenth": 1 / 13, "sixty-fourth": 1 / 64}
+    values["square"] = 1 / 4096
+    return {name: abs(passed / value - 1) < 0.1 for name, value in values.items()}
+
+
+def embedding_multiplied_by_ten() -> dict[str, bool]:
+    torch.manual_seed(0)
+    embedding = torch.randn(200, 64, dtype=torch.float64)
+    branch = nn.Linear(64, 64, bias=False).double()
+    nn.init.normal_(branch.weight, std=64**-0.5)
+
+    def measured(x: torch.Tensor) -> tuple[float, float]:
+        """RMS of the update, and its size relative to that of the sum."""
+        update = branch(rms_norm(x))
+        return update.square().mean().sqrt().item(), (
+            update.norm() / (x + update).norm()
+        ).item()
+
+    (before, share), (after, small) = measured(embedding), measured(10 * embedding)
+    grows, falls = abs(after / before - 10) < 0.1, small / share < 0.5
+    stays = abs(after / before - 1) < 0.01
+    return {
+        "both-grow": grows and not falls,
+        "share-falls": stays and falls,
+        "nothing": stays and not falls,
+        "shrinks": abs(after / before - 0.1) < 0.01,
     }

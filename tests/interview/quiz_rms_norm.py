@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from snippets.layer_norm.reference import layer_norm
 from snippets.rms_norm.folding import centre_stream, swap_norms
+from snippets.rms_norm.partial import partial_rms_norm
 from snippets.rms_norm.reference import RMSNorm, rms_norm
 from snippets.rms_norm.small_decoder import SmallDecoder
 
@@ -116,3 +117,11 @@ def cosine_behind_a_relu() -> dict[str, bool]:
     cosine = torch.cosine_similarity(rms_norm(x), layer_norm(x), dim=0).item()
     values = {"one": 1, "high": 0.83, "half": 0.5, "low": 1 / math.pi}
     return {name: abs(cosine - value) < 0.01 for name, value in values.items()}
+
+
+def large_feature_outside_the_part() -> dict[str, bool]:
+    token = torch.ones(256, dtype=torch.float64)
+    token[1::2], token[-1] = -1, 100
+    size = partial_rms_norm(token, 64).square().mean().sqrt().item()
+    values = {"one": 1, "half": 0.5, "six": 6.3, "hundred": 100}
+    return {name: abs(size / value - 1) < 0.05 for name, value in values.items()}

@@ -3,10 +3,12 @@ no other does."""
 
 import ast
 import importlib
+from math import sqrt
 
 import pytest
 
 from scripts.site import interview
+from scripts.site.source import LANGUAGES
 
 CHECKED = [(group, row) for group, row in interview.items() if row.get("check")]
 
@@ -38,3 +40,30 @@ def test_unchecked_items_are_cited(obeyed):
     for row in unchecked:
         if not any(str(e).startswith("cite:") for e in row["evidence"]):
             obeyed([f"{row['id']}: neither a check nor a citation decides it"])
+
+
+def hint_of_length(rows: list[dict], language: str) -> float:
+    """How far the score of 'take the longest option' is beyond chance, in deviations."""
+    score = chance = variance = 0.0
+    for row in rows:
+        lengths = {k: len(v["text"][language]) for k, v in row["options"].items()}
+        longest = [
+            k for k, length in lengths.items() if length == max(lengths.values())
+        ]
+        score += (row["answer"] in longest) / len(longest)
+        p = 1 / len(lengths)
+        chance, variance = chance + p, variance + p * (1 - p)
+    return (score - chance) / sqrt(variance)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_longest_option_is_no_hint(language):
+    rows = [row for _, row in interview.items()]
+    assert hint_of_length(rows, language) < 2
+    planted = [
+        row
+        | {"options": {k: {"text": {language: k}} for k in ("a", "bb", "ccc")}}
+        | {"answer": "ccc"}
+        for row in rows[:20]
+    ]
+    assert hint_of_length(planted, language) > 5
