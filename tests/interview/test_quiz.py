@@ -43,7 +43,7 @@ def test_unchecked_items_are_cited(obeyed):
 
 
 def hint_of_length(rows: list[dict], language: str) -> float:
-    """How far the score of 'take the longest option' is beyond chance, in deviations."""
+    """How far 'take the longest option' scores beyond chance, in deviations."""
     score = chance = variance = 0.0
     for row in rows:
         lengths = {k: len(v["text"][language]) for k, v in row["options"].items()}
