@@ -32,8 +32,7 @@ WORDS = {
         "full": "In full",
         "weak": "A weak answer",
         "follow_up": "The follow-up",
-        "weak_text": '"{said}" {wrong}',
-        "follow_up_text": "{question} {answer}",
+        "quoted": '"{}" ',
         "evidence": "Evidence",
         "asked": "Asked at",
         "answer": "Answer",
@@ -57,8 +56,7 @@ WORDS = {
         "full": "完整回答",
         "weak": "较差的回答",
         "follow_up": "追问",
-        "weak_text": "“{said}”{wrong}",
-        "follow_up_text": "{question}{answer}",
+        "quoted": "“{}”",
         "evidence": "依据",
         "asked": "出自",
         "answer": "答案",
@@ -94,17 +92,22 @@ def questions(group: str, language: str) -> str:
 
 def _question(row: dict, language: str) -> str:
     words = WORDS[language]
+    next_question, next_answer = pair(row, "follow_up", language)
     answer = [
-        part
-        for field, name in (
-            ("short", "short"),
-            ("answer", "full"),
-            ("weak", "weak"),
-            ("follow_up", "follow_up"),
-        )
-        for part in (f"**{words[name]}**", said(row, field, language))
+        f"**{words['short']}**",
+        markdown(row["short"][language]),
+        f"**{words['full']}**",
+        markdown(row["answer"][language]),
+        f"**{words['weak']}**",
+        weak(row, language),
+        _folded(
+            "question",
+            words["follow_up"] + words["colon"] + next_question,
+            next_answer,
+        ),
+        f"**{words['evidence']}**",
+        evidence(row, language),
     ]
-    answer += [f"**{words['evidence']}**", evidence(row, language)]
     if asked := row.get("asked"):
         places = words["comma"].join(map(claims.place_link, asked))
         answer += [f"**{words['asked']}**", places]
@@ -120,12 +123,15 @@ def _question(row: dict, language: str) -> str:
     )
 
 
-def said(row: dict, field: str, language: str) -> str:
-    """A field's text; what is wrong stands after a weak answer, which is quoted."""
-    if field not in interview.PAIRS:
-        return markdown(row[field][language])
-    pair = {of: markdown(text[language]) for of, text in row[field].items()}
-    return WORDS[language][f"{field}_text"].format(**pair)
+def pair(row: dict, name: str, language: str) -> list[str]:
+    """What is said and what is wrong with it; or the follow-up and its answer."""
+    return [markdown(row[name][of][language]) for of in interview.PAIRS[name]]
+
+
+def weak(row: dict, language: str) -> str:
+    """The weak answer, quoted, and what is wrong with it."""
+    said, wrong = pair(row, "weak", language)
+    return WORDS[language]["quoted"].format(said) + wrong
 
 
 def _folded(kind: str, title: str, body: str) -> str:

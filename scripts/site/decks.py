@@ -1,72 +1,81 @@
 """Flashcards: the question bank as an Anki deck, one a language.
 
-A card's id comes from its question's id, so that a new deck updates the cards a
-reader has and keeps what they learned. The same sources give the same bytes.
+A question makes three short cards: it and its short answer, its follow-up and that
+one's answer, a weak answer and what is wrong with it. A card's id comes from its
+question's id, so that a new deck updates the cards a reader has and keeps what they
+learned. The same sources give the same bytes.
 """
 
 import itertools
+import re
 import sqlite3
 import subprocess
 from functools import cache
+from urllib.parse import urlsplit
 
 from mkdocs.structure.files import File
 
 from scripts.site import asked, interview, plain
 from scripts.site.archive import zipped
 from scripts.site.source import ROOT
-from scripts.site.written import html
+from scripts.site.written import html, markdown
 
 INDEX = "interview/index.md"  # the page that offers the deck
 URI = "interview/norms-measured.apkg"
 IDS = {"zh": 1763700000001, "en": 1763700000002}  # never change: Anki knows them
+# Neither do these, nor the template's name: Anki would keep a reader's old cards.
 FIELDS = ("Question", "Short", "Answer", "Weak", "FollowUp", "Evidence")
 LABELS = ("Group", "Level")
+KINDS = ("question", "follow-up", "weak")  # of cards
+LINK = re.compile(r"\[(.*?)\]\((?!https?:)[^)]*\)")  # to a page of the site
 WORDS = {
     "en": {
         "name": "Norms, Measured: interview",
-        "about": "Questions on normalization in language models, from {url}.",
+        "about": "Questions on normalization in language models",
+        "from": ", from {url}",
         "answer": "In full",
-        "weak": "A weak answer",
-        "follow_up": "Follow-up",
-        "evidence": "Evidence",
-        "page": "This question on the site",
+        "weak": "A weak answer: what is wrong with it?",
+        "follow_up": "The follow-up",
+        "page": "The question on the site, under {subject}",
     },
     "zh": {
         "name": "归一化实测：面试",
-        "about": "大语言模型归一化的面试题，出自 {url}。",
+        "about": "大语言模型归一化的面试题",
+        "from": "，出自 {url}",
         "answer": "完整回答",
-        "weak": "较差的回答",
+        "weak": "较差的回答：错在哪里？",
         "follow_up": "追问",
-        "evidence": "依据",
-        "page": "网站上的这道题",
+        "page": "网站上的这道题，在“{subject}”一组",
     },
 }
+# What a card asks is in bold. Without an answer in full it is no question's card; one
+# that a reader has changed keeps the older fields, all of them filled.
 FRONT = """\
 <main lang="{language}">
 <p class="where">{{{{Group}}}} · {{{{Level}}}}</p>
 <div class="question">{{{{Question}}}}</div>
-</main>"""
+{{{{^Answer}}}}
+{{{{#FollowUp}}}}<h2>{follow_up}</h2><div class="question">{{{{FollowUp}}}}</div>{{{{/FollowUp}}}}
+{{{{#Weak}}}}<h2>{weak}</h2><div class="question">{{{{Weak}}}}</div>{{{{/Weak}}}}
+{{{{/Answer}}}}
+</main>"""  # noqa: E501
 BACK = """\
 {{{{FrontSide}}}}
 <hr id="answer">
 <main lang="{language}">
 {{{{Short}}}}
-<h2>{answer}</h2>
-{{{{Answer}}}}
-<h2>{weak}</h2>
-{{{{Weak}}}}
-<h2>{follow_up}</h2>
-{{{{FollowUp}}}}
-<h2>{evidence}</h2>
-{{{{Evidence}}}}
+{{{{#Answer}}}}<details><summary>{answer}</summary>{{{{Answer}}}}</details>{{{{/Answer}}}}
+<div class="where">{{{{Evidence}}}}</div>
 </main>"""
 # No colours: Anki's own follow its day and night.
 STYLE = """\
 .card { font: 1.1rem/1.6 system-ui, "PingFang SC", "Microsoft YaHei", "Noto Sans SC", sans-serif; text-align: left; }
 main { display: block; max-width: 40rem; margin: 0 auto; padding: 0 .5rem; overflow-wrap: anywhere; }
 .where { font-size: .8em; opacity: .75; }
-.question { font-size: 1.15em; font-weight: 600; }
-h2 { font-size: 1em; margin: 1.4em 0 .3em; padding-top: .6em; border-top: 1px solid #8886; }
+.question:last-child { font-size: 1.15em; font-weight: 600; }
+h2, summary { font-size: 1em; font-weight: 400; opacity: .75; }
+h2 { margin: 1.2em 0 0; }
+summary { cursor: pointer; }
 code { font-size: .9em; background: #8883; border-radius: .2em; padding: .1em .25em; }
 div.arithmatex { overflow-x: auto; }
 ul, ol { padding-left: 1.3em; }
@@ -125,37 +134,61 @@ def deck(language: str, site_url: str):
         templates=[
             {
                 "name": "question",
-                "qfmt": FRONT.format(language=language),
+                "qfmt": FRONT.format(language=language, **words),
                 "afmt": BACK.format(language=language, **words),
             }
         ],
         css=STYLE,
     )
-    made = Deck(IDS[language], words["name"], words["about"].format(url=site_url))
-    for place, (group, row) in enumerate(interview.bank()):
+    source = words["from"].format(url=site_url) if published(site_url) else ""
+    made = Deck(IDS[language], words["name"], words["about"] + source)
+    on_the_sheet = {row["id"] for _, row in asked.chosen()}
+    cards = ((*pair, kind) for pair in interview.bank() for kind in KINDS)
+    for place, (group, row, kind) in enumerate(cards):
+        tags = [f"norms::{tag}" for tag in (group, row["level"], kind)]
+        # A question's card is as old as the deck: its id does not name its kind.
+        rest = () if kind == "question" else (kind,)
         made.add_note(
             Note(
                 model,
-                fields(group, row, language, site_url),
-                tags=[f"norms::{group}", f"norms::{row['level']}"],
-                guid=guid_for("norms-measured", language, row["id"]),
+                fields(group, row, kind, language, site_url),
+                tags=tags + ["norms::sheet"] * (row["id"] in on_the_sheet),
+                guid=guid_for("norms-measured", language, row["id"], *rest),
                 due=place,
             )
         )
     return made
 
 
-def fields(group: str, row: dict, language: str, site_url: str) -> list[str]:
+def fields(group: str, row: dict, kind: str, language: str, site_url: str) -> list[str]:
     """What a card says, as HTML, in the order of FIELDS and LABELS."""
-    words = asked.WORDS[language]
-    page = f"[{WORDS[language]['page']}]({group}.md#{row['id']})"
-    evidence = f"- {page}\n{asked.evidence(row, language)}"
-    return [
-        *(
-            html(asked.said(row, field, language))
-            for field in (*interview.TEXTS, *interview.PAIRS)
-        ),
-        html(plain.absolute_links(evidence, INDEX, site_url)),
-        asked.subject(group, language),
-        words[row["level"]],
-    ]
+    subject = asked.subject(group, language)
+    page = WORDS[language]["page"].format(subject=subject)
+    said = dict.fromkeys(FIELDS, "")
+    said["Question"] = markdown(row["question"][language])
+    said["Evidence"] = f"- [{page}]({group}.md#{row['id']})"
+    if kind == "question":
+        said["Short"] = markdown(row["short"][language])
+        said["Answer"] = markdown(row["answer"][language])
+        said["Evidence"] += f"\n{asked.evidence(row, language)}"
+    elif kind == "follow-up":
+        said["FollowUp"], said["Short"] = asked.pair(row, "follow_up", language)
+    else:
+        said["Weak"], said["Short"] = asked.pair(row, "weak", language)
+        said["Weak"] = asked.WORDS[language]["quoted"].format(said["Weak"])
+    said["Evidence"] = linked(said["Evidence"], site_url)
+    shown = [html(said[name]) for name in FIELDS]
+    return [*shown, subject, asked.WORDS[language][row["level"]]]
+
+
+def linked(text: str, site_url: str) -> str:
+    """Links to pages where the site is published; elsewhere the pages' names."""
+    if not published(site_url):
+        return LINK.sub(r"\1", text)
+    return plain.absolute_links(text, INDEX, site_url)
+
+
+def published(site_url: str) -> bool:
+    """Whether this is an address for others: of a host with a name and a domain."""
+    name = urlsplit(site_url).hostname or ""
+    return "." in name and not name.replace(".", "").isdigit()

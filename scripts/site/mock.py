@@ -1,7 +1,8 @@
 """The mock interview: every question of the bank as a folded block of the page.
 
 The element <mock-interview> (assets/mock.js) draws from these blocks and asks them one
-by one. Without scripts they are a list to read.
+by one, each with its follow-up, a folded block inside. Without scripts they are a list
+to read.
 """
 
 from scripts.site import asked, interview
@@ -13,12 +14,12 @@ NAMES = ("interview",)
 WORDS = {
     "en": {
         "weak": "**A weak answer:** ",
-        "follow_up": "**Follow-up:** ",
+        "follow_up": "Follow-up: ",
         "full": "Full answer",
     },
     "zh": {
         "weak": "**较差的回答**：",
-        "follow_up": "**追问**：",
+        "follow_up": "追问：",
         "full": "完整回答",
     },
 }
@@ -62,15 +63,17 @@ def _group(group: str, language: str) -> str:
 
 def _question(group: str, row: dict, language: str) -> str:
     words = WORDS[language]
-    fields = ("question", "short", "weak", "follow_up")
-    said = {field: asked.said(row, field, language) for field in fields}
+    next_question, next_answer = asked.pair(row, "follow_up", language)
     return "\n\n".join(
         [
             f'<details data-level="{row["level"]}" markdown>',
-            f'<summary markdown="span">{said["question"]}</summary>',
-            said["short"],
-            words["weak"] + said["weak"],
-            words["follow_up"] + said["follow_up"],
+            f'<summary markdown="span">{markdown(row["question"][language])}</summary>',
+            markdown(row["short"][language]),
+            words["weak"] + asked.weak(row, language),
+            "<details markdown>",
+            f'<summary markdown="span">{words["follow_up"]}{next_question}</summary>',
+            next_answer,
+            "</details>",
             f"[{words['full']}]({group}.md#{row['id']})",
             "</details>",
         ]

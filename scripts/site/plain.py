@@ -30,7 +30,7 @@ from scripts.site.source import (
     without_front_matter,
 )
 
-BOX = re.compile(r'^(?P<indent> *)(?:!!!|\?\?\?\+?) \w+(?: "(?P<title>[^"]*)")? *$')
+BOX = re.compile(r'^(?P<indent> *)(?:!!!|\?\?\?\+?) \w+(?: "(?P<title>.*)")? *$')
 HEADING_ID = re.compile(r"^(#+ .*?) *\{ *#[\w-]+ *\} *$", re.MULTILINE)
 LINK_ID = re.compile(r"(?<=\))\{ *#[\w-]+ *\}")  # of a section that moved
 LINK = re.compile(

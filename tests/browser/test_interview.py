@@ -85,6 +85,39 @@ def test_filter_by_keyboard(visit, browser_checks):
     browser_checks.add(2)
 
 
+@pytest.mark.parametrize(("language", "viewport"), [("zh", "phone"), ("en", "desktop")])
+@pytest.mark.parametrize("scripts", [True, False])
+def test_the_answer_of_a_follow_up_is_folded_behind_it(
+    language, viewport, scripts, visit, browser_checks
+):
+    options = {"viewport": VIEWPORTS[viewport], "java_script_enabled": scripts}
+    page = visit(f"{language}/interview/{GROUP}/", **options)
+    boxes = page.locator(f"{SHOWN} details.question")
+    assert boxes.count() == len(ROWS)
+    box = boxes.first
+    page.locator(f"{SHOWN} > details > summary").first.click()
+    label = asked.WORDS[language]["follow_up"]
+    assert box.locator("summary").inner_text().startswith(label)
+    assert box.locator("p").first.is_hidden()
+    box.locator("summary").focus()
+    page.keyboard.press("Enter")
+    box.locator("p").first.wait_for(state="visible")
+    if scripts:
+        assert not axe_violations(page)
+    browser_checks.add(4)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_on_paper_all_boxes_are_open(language, visit, browser_checks):
+    page = visit(f"{language}/interview/{GROUP}/")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    page.emulate_media(media="print")
+    closed = page.locator(f"{SHOWN} details:not([open])")
+    closed.first.wait_for(state="detached")
+    assert closed.count() == 0
+    browser_checks.add()
+
+
 def test_without_scripts_all_can_be_read(visit, browser_checks):
     page = visit(f"en/interview/{GROUP}/", java_script_enabled=False)
     assert page.locator(SHOWN).count() == len(ROWS)

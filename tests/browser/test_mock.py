@@ -1,11 +1,13 @@
 """The mock interview in a browser: its clock, its keys, its memory, without scripts."""
 
+import json
 import re
 from datetime import datetime, timedelta
 
 import pytest
 
 from scripts.site import asked, interview
+from scripts.site import mock as mock_list
 from tests.browser.conftest import VIEWPORTS
 from tests.browser.crawl import axe_violations
 
@@ -15,8 +17,11 @@ LANGUAGES = ("zh", "en")
 START = "mock-interview button[type=submit]"
 QUESTION = "h3.mock-question"
 ANSWER = ".mock-answer"
+FOLLOW_UP = ".mock-answer details"
 TIMER = ".mock-timer"
 VOICE = ".mock-voice"
+STORED = "localStorage['norms-measured.mock-unfinished']"
+NEXT = {language: words["follow_up"] for language, words in mock_list.WORDS.items()}
 NOON = datetime(2026, 1, 1, 12)
 STORE_REFUSED = (
     "Storage.prototype.getItem = Storage.prototype.setItem = () => { throw 1 }"
@@ -115,6 +120,48 @@ def test_by_keyboard_alone(language, mock, browser_checks):
     browser_checks.add(6)
 
 
+@pytest.mark.parametrize(("language", "viewport"), [("zh", "phone"), ("en", "desktop")])
+def test_the_follow_up_is_asked_and_answered_on_request(
+    language, viewport, mock, browser_checks
+):
+    """After the answer; by keyboard; where a reload cut it off it goes on."""
+    page = mock(language, viewport=VIEWPORTS[viewport])
+    begin(page, number=2, minutes=3)
+    question = page.locator(QUESTION).inner_text()
+    follow_up = page.locator(FOLLOW_UP)
+    assert follow_up.count() == 0
+    page.clock.run_for(60_000)
+    page.locator("button.mock-main").click()
+    asked_next = follow_up.locator("summary").inner_text()
+    assert asked_next.startswith(NEXT[language])
+    assert follow_up.locator("p").first.is_hidden()
+    stopped = page.locator(TIMER).inner_text()
+    go_on = page.locator("button.mock-go-on")
+    for opened in (False, True):
+        if opened:
+            page.keyboard.press("Tab")
+            while not page.evaluate("document.activeElement.matches('summary')"):
+                page.keyboard.press("Tab")
+            page.keyboard.press("Enter")
+            follow_up.locator("p").first.wait_for(state="visible")
+        assert not axe_violations(page)
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        page.wait_for_function(f"JSON.parse({STORED}).shown === {1 + opened}")
+        page.reload()
+        go_on.click()
+        assert page.locator(QUESTION).inner_text() == question
+        assert follow_up.locator("summary").inner_text() == asked_next
+        assert follow_up.locator("p").first.is_visible() is opened
+        assert page.locator(TIMER).inner_text() == stopped
+        assert focused(page) == "mock-answer"
+    page.locator("button.mock-partly").click()
+    assert page.locator(QUESTION).inner_text() != question
+    assert follow_up.count() == 0
+    page.locator("button.mock-main").click()
+    assert follow_up.locator("p").first.is_hidden()
+    browser_checks.add(12)
+
+
 def test_the_clock_speaks_twice(mock, browser_checks):
     page = mock()
     page.clock.pause_at(NOON + timedelta(hours=1))  # from here it moves with us alone
@@ -179,7 +226,6 @@ def test_a_reload_goes_on(mock, browser_checks):
     begin(page, number=3)
     rate(page, "known")
     question = page.locator(QUESTION).inner_text()
-    page.locator("button.mock-main").click()
     page.reload()
     assert go_on.inner_text() == "Go on with question 2 of 3"
     assert not axe_violations(page)
@@ -202,6 +248,7 @@ def test_a_reload_goes_on(mock, browser_checks):
         "null",
         '{"asked": ["gone"], "rated": [], "at": 0, "limit": 9, "spent": 0}',
         '{"asked": [], "rated": [], "at": 0, "limit": 9, "spent": 0}',
+        '{"asked": ["gone"], "rated": [], "at": 0, "limit": 9, "spent": 0, "shown": 2}',
     ],
 )
 def test_a_damaged_interview_is_not_offered(kept, mock, browser_checks):
@@ -213,6 +260,27 @@ def test_a_damaged_interview_is_not_offered(kept, mock, browser_checks):
     begin(page, number=1)
     assert page.locator(QUESTION).count() == 1
     browser_checks.add(2)
+
+
+@pytest.mark.parametrize("rest", [{}, {"shown": "much", "time": "long"}])
+def test_an_interview_that_says_less_or_worse_of_its_question(
+    rest, mock, browser_checks
+):
+    """As an older version of the page kept it, or damaged: it goes on all the same."""
+    page = mock()
+    names = [row["id"] for _, row in BANK[:2]]
+    kept = {"asked": names, "rated": [[names[0], "known"]], "at": 1} | rest
+    kept |= {"limit": 60, "spent": 5}
+    page.evaluate(f"kept => {STORED} = kept", json.dumps(kept))
+    page.reload()
+    page.locator("button.mock-go-on").click()
+    assert "NaN" not in page.locator("mock-interview").inner_text()
+    assert (page.locator(FOLLOW_UP).count() == 0) is (rest == {})
+    if not rest:
+        page.locator("button.mock-main").click()
+    page.locator("button.mock-known").click()
+    assert "2 questions rated" in page.locator("mock-interview").inner_text()
+    browser_checks.add(3)
 
 
 def test_draws_what_was_known_partly_or_not_asked(mock, browser_checks):
@@ -297,7 +365,13 @@ def test_after_instant_navigation(site, open_page, browser_checks):
 def test_without_scripts_it_is_a_list(site, open_page, browser_checks):
     page = open_page(java_script_enabled=False)
     page.goto(f"{site[1]}en/{PATH}")
-    assert page.locator(".mock-list details").count() == len(BANK)
-    page.locator(".mock-list summary").first.click()
-    assert page.locator(".mock-list details p").first.is_visible()
-    browser_checks.add()
+    questions = page.locator(".mock-list section > details")
+    assert questions.count() == len(BANK)
+    assert page.locator(".mock-list details").count() == 2 * len(BANK)
+    questions.first.locator("summary").first.click()
+    assert questions.first.locator("p").first.is_visible()
+    follow_up = questions.first.locator("details")
+    assert follow_up.locator("p").first.is_hidden()
+    follow_up.locator("summary").click()
+    assert follow_up.locator("p").first.is_visible()
+    browser_checks.add(3)

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from scripts.site import interview, mock
+from scripts.site import asked, interview, mock
 from scripts.site.source import LANGUAGES, SourceError
 
 
@@ -13,9 +13,21 @@ def test_each_question_stands_once(language):
     made = mock.make("interview", language)
     links = re.findall(r"\]\(([\w-]+)\.md#([\w-]+)\)$", made, re.MULTILINE)
     assert links == [(group, row["id"]) for group, row in interview.bank()]
-    assert made.count("<details") == made.count("</details>") == len(links)
+    assert made.count("<details") == made.count("</details>") == 2 * len(links)
     assert made.count("<section") == made.count("</section>") <= len(interview.GROUPS)
     assert "[[" not in re.sub(r"`[^`]*`", "", made)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_answer_of_a_follow_up_is_folded_behind_it(language):
+    found = re.findall(
+        r"<details markdown>\n\n"
+        r'<summary markdown="span">(.+)</summary>\n\n(.+)\n\n</details>',
+        mock.make("interview", language),
+    )
+    pairs = [asked.pair(row, "follow_up", language) for _, row in interview.bank()]
+    label = mock.WORDS[language]["follow_up"]
+    assert found == [(label + question, answer) for question, answer in pairs]
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -152,6 +152,25 @@ def test_facts_and_citations_are_filled_in(monkeypatch):
     assert "(https://arxiv.org/abs/1910.07467)" in asked.questions("rms-norm", "en")
 
 
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_answer_of_a_follow_up_is_folded_behind_it(language, monkeypatch):
+    hard = {"en": 'Is `"a"` $< b$?', "zh": '`"a"` $< b$ 吗？'}  # for a box's title
+    follow_up = GOOD["follow_up"] | {"question": hard}
+    bank_of(monkeypatch, rms_norm=[GOOD | {"follow_up": follow_up}])
+    made = asked.questions("rms-norm", language)
+    label = {"en": "The follow-up: ", "zh": "追问："}[language]
+    answer = follow_up["answer"][language]
+    box = f'    ??? question "{label}{hard[language]}"\n\n        {answer}\n'
+    assert box in made and made.count(answer) == 1
+    quoted = {"en": '"B." C.', "zh": "“乙。”丙。"}[language]
+    assert f"\n    {quoted}\n" in made
+    page = ROOT / "docs" / language / "pages/interview/rms-norm.md"
+    text = "\n".join(
+        part.text for part in plain.parts(page, language, "https://a.org/")
+    )
+    assert text.split(f"**{label}{hard[language]}**")[1].split()[0] == answer
+
+
 def test_an_item_is_the_same_in_both_languages(monkeypatch):
     item = {k: v for k, v in GOOD_ITEM.items() if k != "check"}
     bank_of(monkeypatch, rms_norm=[item])

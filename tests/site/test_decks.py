@@ -1,6 +1,8 @@
 """The flashcards, read by Anki's own library."""
 
+import itertools
 import re
+import sqlite3
 from copy import deepcopy
 
 import pytest
@@ -10,18 +12,27 @@ from anki.collection import (
     ImportAnkiPackageRequest,
 )
 
-from scripts.site import asked, decks, interview
+from scripts.site import asked, decks, interview, lists
+from scripts.site.archive import zipped
 from scripts.site.source import LANGUAGES, SourceError
 
 URL = "https://example.org/en/"
 MOMENT = 1_760_000_000
+LOCAL = ("/", "http://localhost:8000/en/", "http://127.0.0.1:8731/en/", "http://[::1]/")
 TEXT = {"en": "Why $x < 1$?", "zh": "为什么 $x < 1$？"}
+
+
+def said(text: str) -> dict:
+    return {"en": f"{text} $x < 1$.", "zh": f"{text} $x < 1$。"}
+
+
 ROW = {
     "id": "a-question",
     "level": "screening",
     "evidence": ["rmsnorm/rms-norm.md#backward", "cite:zhang2019rms"],
     **{field: TEXT for field in interview.TEXTS},
-    **{name: dict.fromkeys(of, TEXT) for name, of in interview.PAIRS.items()},
+    "weak": {"said": said("Said"), "wrong": said("Wrong")},
+    "follow_up": {"question": said("Asked"), "answer": said("Answered")},
 }
 FULL = "**Bold** and `a < b`, [[ cite.zhang2019rms ]].\n\n- one\n- two\n\n$$\na < b\n$$"
 BANK = [
@@ -59,20 +70,60 @@ def collection(tmp_path):
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_import(language, bank, collection):
     log = collection.take(decks.package(language, URL, MOMENT))
-    assert (len(log.new), collection.note_count(), collection.card_count()) == (2, 2, 2)
-    note = collection.get_note(collection.find_notes("tag:norms::rms-norm")[0])
-    assert tuple(note.keys()) == decks.FIELDS + decks.LABELS
-    assert all(note.values())
-    assert note.tags == ["norms::rms-norm", "norms::screening"]
+    assert (len(log.new), collection.note_count(), collection.card_count()) == (6, 6, 6)
+    for kind in decks.KINDS:
+        note = collection.get_note(min(notes(collection, f"tag:norms::{kind}")))
+        assert tuple(note.keys()) == decks.FIELDS + decks.LABELS
+        assert sorted(note.tags) == sorted(
+            ["norms::rms-norm", "norms::screening", f"norms::{kind}"]
+        )
     assert collection.decks.by_name(decks.WORDS[language]["name"])
+
+
+def shown(collection, kind: str) -> tuple[str, str]:
+    """(front, back) of the first card of a kind; the back without the front."""
+    note = collection.get_note(min(notes(collection, f"tag:norms::{kind}")))
+    (card,) = note.cards()
+    output = card.render_output()
+    return output.question_text, output.answer_text.removeprefix(output.question_text)
+
+
+def words(html: str) -> str:
+    blocks = re.sub(r"</?span[^>]*>", "", html)  # a formula's stands inside a word
+    return " ".join(re.sub(r"<[^>]*>", " ", blocks).split())
+
+
+@pytest.mark.parametrize(
+    ("kind", "front", "back"),
+    [
+        ("question", r"Why \(x &lt; 1\)?", r"Why \(x &lt; 1\)? In full Bold"),
+        (
+            "follow-up",
+            r"Why \(x &lt; 1\)? The follow-up Asked \(x &lt; 1\).",
+            r"Answered \(x &lt; 1\). The question on the site, under rms-norm",
+        ),
+        (
+            "weak",
+            r"Why \(x &lt; 1\)? A weak answer: what is wrong with it?"
+            r' "Said \(x &lt; 1\)."',
+            r"Wrong \(x &lt; 1\). The question on the site, under rms-norm",
+        ),
+    ],
+)
+def test_what_each_kind_of_card_asks(kind, front, back, bank, collection):
+    """Each asks one thing and answers it; no card gives another's answer away."""
+    collection.take(decks.package("en", URL, MOMENT))
+    asks, answers = map(words, shown(collection, kind))
+    assert asks == f"rms-norm · screening {front}"
+    assert answers.startswith(back)
+    others = {"question": "Said Wrong Asked Answered", "follow-up": "Said Wrong Bold"}
+    for word in others.get(kind, "Asked Answered Bold").split():
+        assert word not in asks + answers
 
 
 def test_what_a_card_shows(bank, collection):
     collection.take(decks.package("en", URL, MOMENT))
-    card = collection.get_note(min(collection.find_notes(""))).cards()[0]
-    shown = card.render_output()
-    assert r"\(x &lt; 1\)" in shown.question_text
-    answer = shown.answer_text
+    answer = shown(collection, "question")[1]
     assert re.search(r"\\\[\s*a &lt; b\s*\\\]", answer)
     assert "<strong>Bold</strong>" in answer and "<code>a &lt; b</code>" in answer
     assert "<li>one</li>" in answer
@@ -85,14 +136,14 @@ def test_what_a_card_shows(bank, collection):
 def test_both_languages_side_by_side(bank, collection):
     for language in LANGUAGES:
         collection.take(decks.package(language, URL, MOMENT))
-    assert collection.note_count() == 2 * len(bank)
+    assert collection.note_count() == 2 * 3 * len(bank)
 
 
 def test_second_import_adds_nothing(bank, collection):
     content = decks.package("en", URL, MOMENT)
     collection.take(content)
     log = collection.take(content)
-    assert (len(log.new), len(log.updated), len(log.duplicate)) == (0, 0, 2)
+    assert (len(log.new), len(log.updated), len(log.duplicate)) == (0, 0, 6)
 
 
 def test_new_version_updates_in_place(bank, collection):
@@ -104,27 +155,123 @@ def test_new_version_updates_in_place(bank, collection):
     bank[0] = ("numerics", bank[0][1])  # to another group
     bank.insert(0, ("rms-norm", ROW | {"id": "a-third-question"}))
     log = collection.take(decks.package("en", URL, MOMENT + 60))
-    assert (len(log.new), collection.note_count()) == (1, 3)
-    moved = collection.get_note(collection.find_notes("tag:norms::numerics")[0])
-    assert moved.id in before and moved["Group"] == "numerics"
+    assert (len(log.new), collection.note_count()) == (3, 9)
+    moved = [collection.get_note(n) for n in notes(collection, "tag:norms::numerics")]
+    assert len(moved) == 3 and {note.id for note in moved} <= set(before)
+    assert {note["Group"] for note in moved} == {"numerics"}
     assert set(before) < set(notes(collection))
     changed = [n for n in before if "Now" in collection.get_note(n)["Short"]]
     assert len(changed) == 1
     assert all(collection.get_card(card).ivl == 5 for card in learned)
 
 
-def notes(collection) -> list[int]:
-    return list(collection.find_notes(""))
+def first_deck(language: str) -> bytes:
+    """The deck as readers first had it: one long card a question, nothing tagged."""
+    from genanki import Deck, Model, Note, Package, guid_for
+
+    names = ("Question", "Short", "Answer", "Weak", "FollowUp", "Evidence")
+    back = "".join(f"{{{{{name}}}}}" for name in ("FrontSide", *names[1:]))
+    model = Model(
+        decks.IDS[language],
+        decks.WORDS[language]["name"],
+        fields=[{"name": name} for name in (*names, "Group", "Level")],
+        templates=[{"name": "question", "qfmt": "{{Question}}", "afmt": back}],
+    )
+    made = Deck(decks.IDS[language], decks.WORDS[language]["name"])
+    for _, row in BANK:
+        guid = guid_for("norms-measured", language, row["id"])
+        said = [f"Old {name}" for name in (*names, "Group", "Level")]
+        made.add_note(Note(model, said, guid=guid))
+    with sqlite3.connect(":memory:") as database:
+        ids = itertools.count(decks.IDS[language])
+        Package(made).write_to_db(database.cursor(), MOMENT - 600, ids)
+        database.commit()
+        stored = {"collection.anki2": database.serialize(), "media": b"{}"}
+    return zipped(stored)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_long_cards_become_short_ones_and_keep_their_schedule(
+    language, bank, collection
+):
+    collection.take(first_deck(language))
+    had = list(collection.find_cards(""))
+    collection.sched.set_due_date(had, "5")
+    log = collection.take(decks.package(language, URL, MOMENT))
+    assert (len(log.new), len(log.updated), collection.note_count()) == (4, 2, 6)
+    names = [model.name for model in collection.models.all_names_and_ids()]
+    assert sum(decks.WORDS[language]["name"] in name for name in names) == 1
+    for number in had:
+        card = collection.get_card(number)
+        assert card.ivl == 5 and "norms::question" in card.note().tags
+        output = card.render_output()
+        assert "Old" not in output.question_text + output.answer_text
+
+
+def test_a_card_that_a_reader_has_changed_is_kept_and_still_asks_one_thing(
+    bank, collection
+):
+    collection.take(first_deck("en"))
+    note = collection.get_note(min(notes(collection)))
+    note["Short"] = "Mine"
+    collection.update_note(note)
+    collection.take(decks.package("en", URL, MOMENT))
+    output = collection.get_note(note.id).cards()[0].render_output()
+    assert "Mine" in output.answer_text
+    assert not re.search("Old (Weak|FollowUp)", output.answer_text)
+
+
+@pytest.mark.parametrize("address", LOCAL)
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_without_a_published_address_pages_are_named(
+    address, language, bank, monkeypatch
+):
+    title = lists.pages(language)["rmsnorm/rms-norm.md"]
+    for kind in decks.KINDS:
+        evidence = decks.fields(*bank[0], kind, language, address)[5]
+        links = re.findall('href="([^"]*)"', evidence)
+        assert all(link.startswith("https://") for link in links), evidence
+        assert "rms-norm" in words(evidence) and "](" not in evidence
+    assert title in decks.fields(*bank[0], "question", language, address)[5]
+    about = decks.deck(language, address).description
+    assert about == decks.WORDS[language]["about"]
+    assert decks.deck(language, URL).description.startswith(about)
+    assert URL in decks.deck(language, URL).description
+
+
+def test_an_address_for_others():
+    assert decks.published(URL) and decks.published("https://a.github.io/norms/en/")
+    assert not any(map(decks.published, LOCAL))
+
+
+def notes(collection, query="") -> list[int]:
+    return list(collection.find_notes(query))
+
+
+def test_the_sheet_has_its_tag(collection):
+    collection.take(decks.package("en", URL, MOMENT))
+    of_the_sheet = notes(collection, "tag:norms::sheet tag:norms::question")
+    assert len(of_the_sheet) == asked.SHEET
+    wanted = {row["id"] for _, row in asked.chosen()}
+    pages = [collection.get_note(number)["Evidence"] for number in of_the_sheet]
+    assert {re.search(r'/#([\w-]+)"', page)[1] for page in pages} == wanted
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_whole_bank(language, collection):
     log = collection.take(decks.package(language, URL, MOMENT))
-    assert len(log.new) == len(interview.bank())
+    assert len(log.new) == 3 * len(interview.bank())
+    unfilled = {
+        "question": {"Weak", "FollowUp"},
+        "follow-up": {"Answer", "Weak"},
+        "weak": {"Answer", "FollowUp"},
+    }
+    for kind in decks.KINDS:
+        for number in notes(collection, f"tag:norms::{kind}"):
+            note = dict(collection.get_note(number).items())
+            assert {name for name, value in note.items() if not value} == unfilled[kind]
     for number in notes(collection):
-        values = collection.get_note(number).values()
-        assert all(values)
-        text = " ".join(values)
+        text = " ".join(collection.get_note(number).values())
         assert text.count(r"\(") == text.count(r"\)"), text
         prose = re.sub(r"<code>.*?</code>", "", text)
         assert "[[" not in prose and "$" not in prose, prose
@@ -149,14 +296,21 @@ def test_moment_is_that_of_the_last_change(monkeypatch, tmp_path):
     ("change", "says"),
     [
         ({"short": dict.fromkeys(LANGUAGES, "[[ facts.no.such ]]")}, "unknown"),
-        ({"answer": dict.fromkeys(LANGUAGES, "[[ cite.nobody ]]")}, "unknown citation"),
+        (
+            {
+                "weak": ROW["weak"]
+                | {"wrong": dict.fromkeys(LANGUAGES, "[[ cite.no ]]")}
+            },
+            "unknown citation",
+        ),
         ({"evidence": ["claim:basics#nobody-says-so"]}, "no claim"),
         ({"evidence": ["no/page.md"]}, "no page"),
     ],
 )
 def test_bad_data_is_one_line(change, says, bank):
     with pytest.raises(SourceError, match=says) as caught:
-        decks.fields("rms-norm", ROW | change, "en", URL)
+        for kind in decks.KINDS:
+            decks.fields("rms-norm", ROW | change, kind, "en", URL)
     assert "\n" not in str(caught.value)
 
 
@@ -164,4 +318,5 @@ def test_ids_are_those_that_readers_have(bank):
     """A changed id would give every reader a second deck."""
     assert decks.IDS == {"zh": 1763700000001, "en": 1763700000002}
     guids = [note.guid for note in decks.deck("en", URL).notes]
-    assert guids == ["O$A7n5?2Xs", "z6I>N69kU?"]
+    assert len(set(guids)) == 6
+    assert guids[::3] == ["O$A7n5?2Xs", "z6I>N69kU?"]

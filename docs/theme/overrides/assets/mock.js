@@ -1,6 +1,6 @@
-// <mock-interview>: asks the questions of the .mock-list beside it, one by one.
-// The list holds them as folded blocks; what a reader marks stays on this device.
-// A classic script, so that a page opened as a file runs it; instant navigation runs it
+// <mock-interview>: asks the questions of the .mock-list beside it, one by one, each
+// followed by its follow-up. The list holds them as folded blocks; what a reader marks
+// stays on this device. A classic script, so that a page opened as a file runs it; instant navigation runs it
 // again on each page that names it.
 if (!customElements.get("mock-interview")) {
   const WORDS = {
@@ -150,9 +150,9 @@ if (!customElements.get("mock-interview")) {
         return null; // nothing was cut off, or it is damaged
       }
     },
-    write({ asked, rated, at, limit, spent }) {
+    write({ asked, rated, ...rest }) {
       const ids = rated.map(({ question, rating }) => [question.id, rating]);
-      const kept = { asked: asked.map((question) => question.id), rated: ids, at, limit, spent };
+      const kept = { asked: asked.map((question) => question.id), rated: ids, ...rest };
       try {
         localStorage.setItem(UNFINISHED, JSON.stringify(kept));
       } catch {}
@@ -184,7 +184,7 @@ if (!customElements.get("mock-interview")) {
     connectedCallback() {
       this.words = WORDS[document.documentElement.lang.startsWith("zh") ? "zh" : "en"];
       const list = this.closest("article").querySelector(".mock-list");
-      this.questions = [...list.querySelectorAll("details")].map((block) => {
+      this.questions = [...list.querySelectorAll("section > details")].map((block) => {
         const link = [...block.querySelectorAll("a")].at(-1);
         const group = block.closest("section").ariaLabel;
         return { block, link, id: link.hash.slice(1), group, level: block.dataset.level };
@@ -227,7 +227,7 @@ if (!customElements.get("mock-interview")) {
       const left = unfinished.read(this.questions);
       const go_on = () => {
         this.session = left;
-        this.ask();
+        this.ask(left.shown);
       };
       const fitting = make("p", { className: "mock-fitting", role: "status" });
       const start = make("button", { type: "submit", textContent: words.start, className: "mock-main" });
@@ -286,8 +286,12 @@ if (!customElements.get("mock-interview")) {
       this.ask();
     }
 
-    ask() {
+    // ``shown`` is 0 while the question stands alone, 1 with its answer, 2 with that of
+    // the follow-up as well.
+    ask(shown = 0) {
       const { words, session } = this;
+      session.shown = shown;
+      session.time = (shown && Number(session.time)) || 0;
       unfinished.write(session);
       const question = session.asked[session.at];
       const position = words.position(session.at + 1, session.asked.length);
@@ -307,6 +311,7 @@ if (!customElements.get("mock-interview")) {
       this.run(timer);
       heading.focus();
       this.stage.scrollIntoView();
+      if (shown) this.reveal(question);
     }
 
     // The clock counts what has passed, so that a sleeping tab loses nothing.
@@ -314,7 +319,6 @@ if (!customElements.get("mock-interview")) {
       const { words, session } = this;
       let last = performance.now();
       let before = session.limit;
-      session.time = 0;
       this.running = true;
       const tick = () => {
         const now = performance.now();
@@ -352,6 +356,14 @@ if (!customElements.get("mock-interview")) {
       const answer = make("section", { className: "mock-answer", tabIndex: -1 });
       answer.setAttribute("aria-label", words.answer);
       answer.append(...[...question.block.cloneNode(true).children].slice(1));
+      const follow_up = answer.querySelector("details");
+      const note = (shown) => {
+        session.shown = shown;
+        unfinished.write(session);
+      };
+      follow_up.open = session.shown > 1;
+      follow_up.ontoggle = () => follow_up.isConnected && note(follow_up.open ? 2 : 1);
+      note(session.shown || 1);
       for (const link of answer.querySelectorAll("a")) {
         link.target = "_blank"; // here the interview goes on
         link.append(words.tab);
