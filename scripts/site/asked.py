@@ -358,7 +358,6 @@ def append_links(text: str, path: str, language: str) -> str:
 COUNTS = {
     "count": lambda: len(interview.bank()),
     "quiz_count": lambda: len(interview.items()),
-    "quiz_checked": lambda: sum(bool(row.get("check")) for _, row in interview.items()),
 }
 LISTS = {"overview": overview, "sheet": sheet, "quiz": quiz_overview}
 
