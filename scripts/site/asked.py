@@ -5,7 +5,6 @@ since macros do not look into what a macro returns.
 """
 
 import hashlib
-import re
 from functools import cache
 from itertools import zip_longest
 from pathlib import Path
@@ -184,8 +183,8 @@ def _links(entry: str, row: dict, language: str) -> list[str]:
 
 
 def _reference(reference) -> str:
-    title = re.sub(r"([\[\]])", r"\\\1", reference.title)
-    return f"{reference.authors}, {reference.year}: [{title}]({reference.url})"
+    title = citations.link(reference.title, reference.url)
+    return f"{reference.authors}, {reference.year}: {title}"
 
 
 def _headings(path: Path) -> dict[str, str]:

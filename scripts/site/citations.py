@@ -40,15 +40,25 @@ class Reference:
     def entry(self) -> str:
         """The entry in the list, as Markdown."""
         tail = [part for part in (self.where, self.note) if part]
-        title = re.sub(r"([\[\]])", r"\\\1", self.title)
         return (
             f'<span id="ref-{self.key}"></span>{", ".join(self.names)} ({self.year}). '
-            f"[{title}]({self.url})." + "".join(f" {part}." for part in tail)
+            f"{link(self.title, self.url)}."
+            + "".join(f" {escaped(part)}." for part in tail)
         )
 
 
+def escaped(text: str) -> str:
+    """Plain text as Markdown that shows it."""
+    return re.sub(r"([\\\[\]_*`])", r"\\\1", text)
+
+
+def link(text: str, url: str) -> str:
+    """A link in Markdown on plain text."""
+    return f"[{escaped(text)}]({url})"
+
+
 def _last_name(person) -> str:
-    return " ".join(person.prelast_names + person.last_names)
+    return _plain(" ".join(person.prelast_names + person.last_names))
 
 
 @cache
@@ -63,13 +73,16 @@ def _read(path: Path, stamp: float) -> dict[str, Reference]:
         raise SourceError(f"{BIBLIOGRAPHY.name}: {reason}") from None
     found = {}
     for key, entry in entries.items():
-        fields = {name: _plain(value) for name, value in entry.fields.items()}
+        fields = {
+            name: value if name == "url" else _plain(value)  # a % begins no comment
+            for name, value in entry.fields.items()
+        }
         for name in ("title", "year", "url"):
             if name not in fields:
                 raise SourceError(f"{BIBLIOGRAPHY.name}: {key} has no {name}")
         found[key] = Reference(
             key=key,
-            names=tuple(_plain(_last_name(p)) for p in entry.persons["author"]),
+            names=tuple(map(_last_name, entry.persons["author"])),
             title=fields["title"],
             year=fields["year"],
             url=fields["url"],
@@ -80,7 +93,10 @@ def _read(path: Path, stamp: float) -> dict[str, Reference]:
 
 
 def _plain(text: str) -> str:
-    return text.replace("{", "").replace("}", "")
+    """BibTeX's text without its TeX: accents as letters, no braces."""
+    from pybtex.richtext import Text
+
+    return str(Text.from_latex(text))
 
 
 def references() -> dict[str, Reference]:

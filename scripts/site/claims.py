@@ -219,13 +219,8 @@ def _met(row: dict, words: dict) -> str:
 def place_link(place: str) -> str:
     """Where a claim was met, as a link: a citation's key, or an address."""
     if found := citations.references().get(place):
-        return _link(f"{found.authors}, {found.year}", found.url)
-    return _link(data_rows.host(place), place)
-
-
-def _link(text: str, url: str) -> str:
-    plain = text.replace("[", "\\[").replace("]", "\\]")
-    return f"[{plain}]({url})"
+        return citations.link(f"{found.authors}, {found.year}", found.url)
+    return citations.link(data_rows.host(place), place)
 
 
 def _sources(row: dict, words: dict) -> str:
@@ -234,7 +229,9 @@ def _sources(row: dict, words: dict) -> str:
         raise SourceError(f"claims: {row['id']}: unknown citation {unknown[0]!r}")
     names = [f"{known[key].authors}, {known[key].year}" for key in keys]
     cited = [
-        _link(name if names.count(name) == 1 else known[key].title, known[key].url)
+        citations.link(
+            name if names.count(name) == 1 else known[key].title, known[key].url
+        )
         for key, name in zip(keys, names, strict=True)
     ]
     return f"{words['sources']}{words['comma'].join(cited)}{words['stop']}".rstrip()

@@ -58,6 +58,15 @@ def test_link_and_list_fit_together():
     assert r"[A BC \[x\]](https://example.org/1). J." in entries[1]
 
 
+def test_tex_becomes_letters(bibliography):
+    bibliography.write_text(
+        r"@misc{a2020b, author={Csord{\'a}s, R}, title={A \& a\_b}, year={2020}, "
+        "url={https://example.org/%20c}}"
+    )
+    entry = citations.references()["a2020b"].entry
+    assert r"Csordás (2020). [A & a\_b](https://example.org/%20c)." in entry
+
+
 def test_page_without_citations_is_untouched():
     assert citations.append_list("Text.", CONFIG) == "Text."
 
