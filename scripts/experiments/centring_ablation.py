@@ -490,6 +490,10 @@ DESIGN = Design(
                 "种子、学习率和步数事先定好；发散的训练照样计入，不重跑，不剔除。"
             ),
             "cell": "设置",
+            "cells": {
+                "offset": "{shallow} 层，嵌入整体平移",
+                "long": "{long_steps} 步",
+            },
         },
         "en": {
             "question": (
@@ -506,6 +510,10 @@ DESIGN = Design(
                 "they are, and none was run again or left out."
             ),
             "cell": "setting",
+            "cells": {
+                "offset": "{shallow} layers, embeddings shifted",
+                "long": "{long_steps} steps",
+            },
         },
     },
 )

@@ -544,6 +544,7 @@ DESIGN = Design(
                 "种子和学习率事先定好，不看结果加减。"
             ),
             "cell": "初始化",
+            "cells": {"default": "PyTorch 默认"},
             "arms": {
                 "pre_default": "Pre-LN，PyTorch 默认初始化",
                 "normformer_default": "NormFormer，PyTorch 默认初始化",
@@ -566,6 +567,7 @@ DESIGN = Design(
                 "out."
             ),
             "cell": "initialization",
+            "cells": {"default": "PyTorch's default"},
             "arms": {
                 "pre_default": "Pre-LN with PyTorch's default initialization",
                 "normformer_default": "NormFormer with the default initialization",

@@ -295,6 +295,7 @@ DESIGN = Design(
                 "pre": "Pre-Norm",
                 "sandwich": "sandwich norm",
             },
+            "cell": "layers, part of the steps in warm-up",
         },
         "zh": {
             "question": "每种归一化位置在哪些学习率下学得动，预热长短又改变了什么？",
@@ -309,6 +310,7 @@ DESIGN = Design(
                 "pre": "Pre-Norm",
                 "sandwich": "夹心归一化",
             },
+            "cell": "层数，预热占全部步数的比例",
         },
     },
     lacks={

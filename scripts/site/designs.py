@@ -18,7 +18,7 @@ LABELS = {
         "arms": "Arms",
         "controls": "Controls",
         "without_layers": "embedding and head without layers",
-        "frozen": "{} with its blocks frozen as drawn",
+        "frozen": "{}, its blocks frozen as drawn",
         "grid": "Learning rates",
         "chosen": "Best rate of each, by the median over seeds",
         "edge": "* the least or the greatest that was tried",
@@ -84,16 +84,13 @@ def _items(record: Record, language: str, facts: dict) -> list[tuple[str, str]]:
     """(head, text) of all that is known of the design."""
     shape, texts, name = _read(record, language, facts)
     labels, runs = LABELS[language], shape.read(record)
-    control = {shape.without_layers: labels["without_layers"]} | {
-        twin: labels["frozen"].format(name(arm)) for arm, twin in shape.frozen.items()
-    }
     said = texts.get("arms", {})
     items = {
         labels["question"]: texts["question"],
         labels["refuted_by"]: texts["refuted_by"],
         labels["arms"]: labels["join"].join(said.get(a, name(a)) for a in shape.arms),
         labels["controls"]: labels["join"].join(
-            said.get(arm, control[arm]) for arm in shape.controls
+            said.get(a, name(a)) for a in shape.controls
         ),
         texts.get("grid", labels["grid"]): _numbers((r.rate for r in runs), labels),
         labels["widths"]: _numbers((r.width for r in runs), labels),
@@ -110,12 +107,20 @@ def _read(record: Record, language: str, facts: dict) -> tuple:
     """The design, its texts, and what an arm is called: as in the figure, or so."""
     module = load_experiment(record.experiment)
     words = look.fill(module.WORDS[language], facts)
-    texts = module.DESIGN.words[language]
+    labels, shape = LABELS[language], module.DESIGN
+    texts = look.fill(shape.words[language], facts)
+    frozen = {twin: arm for arm, twin in shape.frozen.items()}
 
     def name(arm: str) -> str:
-        return words[arm] if isinstance(words.get(arm), str) else arm
+        if isinstance(words.get(arm), str):
+            return words[arm]
+        if arm in texts.get("arms", {}):
+            return texts["arms"][arm]
+        if arm in frozen:
+            return labels["frozen"].format(name(frozen[arm]))
+        return labels["without_layers"] if arm == shape.without_layers else arm
 
-    return module.DESIGN, look.fill(texts, facts), name
+    return shape, texts, name
 
 
 def _numbers(values: Iterable[float | None], labels: dict) -> str:
@@ -139,7 +144,12 @@ def _rates(record: Record, language: str, facts: dict) -> str:
         rate = labels["none"] if best[place] is None else f"{best[place]:.10g}"
         return rate + ("*" if place in at_edge else "")
 
-    heads = [texts.get("cell", ""), *(", ".join(map(str, c or ())) for c in cells)]
+    def head(cell: tuple | None) -> str:
+        named = texts.get("cells", {})
+        parts = (named.get(part, name(part)) for part in map(str, cell or ()))
+        return labels["and"].join(parts)
+
+    heads = [texts.get("cell", ""), *map(head, cells)]
     top = f"<thead>{_row(heads, 'th')}</thead>" if any(heads) else ""
     rows = [
         [name(arm), *(shown(arm, cell) for cell in cells)]

@@ -1,5 +1,6 @@
 """The design of an experiment, folded on its page."""
 
+import re
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -51,7 +52,7 @@ def test_a_block_says_all_that_was_declared(declared):
     for said in (
         "<strong>Question</strong>: Is 1 &lt; 2?",
         "<strong>Arms</strong>: Pre-Norm<",
-        "<strong>Controls</strong>: no &lt;b&gt;layers&lt;/b&gt;; Pre-Norm with its "
+        "<strong>Controls</strong>: no &lt;b&gt;layers&lt;/b&gt;; Pre-Norm, its "
         "blocks frozen as drawn",
         "<strong>Learning rates</strong>: 0.1, 0.2, 0.4",
         "<strong>Widths</strong>: 64",
@@ -59,8 +60,8 @@ def test_a_block_says_all_that_was_declared(declared):
         "<strong>Rules that it does not meet</strong>: At the edge. Two seeds.",
         "<th>layers</th><th>4</th><th>8</th>",
         "<td>Pre-Norm</td><td>0.2</td><td>0.2</td>",
-        "<td>ice</td><td>0.2</td><td></td>",
-        "<td>bare</td><td>0.4*</td><td>0.4*</td>",
+        "<td>Pre-Norm, its blocks frozen as drawn</td><td>0.2</td><td></td>",
+        "<td>no &lt;b&gt;layers&lt;/b&gt;</td><td>0.4*</td><td>0.4*</td>",
         "* the least or the greatest that was tried",
     ):
         assert said in block, said
@@ -106,6 +107,15 @@ def test_one_rate_was_not_chosen(declared):
     declared.DESIGN = replace(DESIGN, runs=lambda record: one)
     block = designs.block(RECORD, "en", {"two": "2"})
     assert "<strong>Learning rates</strong>: 0.1<" in block and "<table" not in block
+
+
+@pytest.mark.parametrize("name", records.experiments())
+def test_no_table_shows_a_name_of_the_code(name):
+    """In Chinese a cell of small Latin letters alone is a name of the code."""
+    module = records.load_experiment(name)
+    for record in records.find(name) if getattr(module, "DESIGN", None) else []:
+        block = designs.block(record, "zh", module.facts(record))
+        assert re.findall(r"<t[dh]>[a-z_]+</t[dh]>", block) == []
 
 
 def test_a_table_of_one_unnamed_cell_has_no_head(declared):
