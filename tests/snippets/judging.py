@@ -116,7 +116,7 @@ def raised(error: Exception, file: str) -> str:
 
 def main(arguments: list[str], tasks: dict[str, Task]) -> int:
     """0 if all is right or nothing was to judge, 1 if something is wrong, else 2."""
-    if not arguments:
+    if not arguments or {"-h", "--help"} & {*arguments}:
         print("tasks:", *tasks)
         print("python judge.py TASK my_file.py writes the stub, and then judges it")
         return 0
