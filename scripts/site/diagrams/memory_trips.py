@@ -9,7 +9,7 @@ WORDS = {
     "zh": {
         "caption": (
             "同一个 RMSNorm，两种写法，每个 bfloat16 数进出内存的字节：蓝色向下是读，"
-            "橙色向上是写，箭头旁是字节数。kernel 里的运算几乎不花时间，箭头才花。"
+            "橙色向上是写，箭头旁是字节数。按这样数，花时间的是箭头，不是运算。"
         ),
         "alt": (
             "上面一排是内存和六个 kernel：转成 float32 读 2 写 4，平方读 4 写 4，求均"
@@ -34,8 +34,8 @@ WORDS = {
         "caption": (
             "The same RMSNorm written twice, and the bytes of one bfloat16 number to "
             "and from memory: blue, down, is a read; orange, up, is a write; the "
-            "bytes are beside the arrow. What a kernel computes takes hardly any "
-            "time, the arrows do."
+            "bytes are beside the arrow. By this count the arrows take the time, not "
+            "the arithmetic."
         ),
         "alt": (
             "The upper row is the memory and six kernels: the cast to float32 reads 2 "
