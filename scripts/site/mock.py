@@ -70,11 +70,11 @@ def _question(group: str, row: dict, language: str) -> str:
             f'<summary markdown="span">{markdown(row["question"][language])}</summary>',
             markdown(row["short"][language]),
             words["weak"] + asked.weak(row, language),
+            f"[{words['full']}]({group}.md#{row['id']})",
             "<details markdown>",
             f'<summary markdown="span">{words["follow_up"]}{next_question}</summary>',
             next_answer,
             "</details>",
-            f"[{words['full']}]({group}.md#{row['id']})",
             "</details>",
         ]
     )

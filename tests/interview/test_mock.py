@@ -21,8 +21,8 @@ def test_each_question_stands_once(language):
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_answer_of_a_follow_up_is_folded_behind_it(language):
     found = re.findall(
-        r"<details markdown>\n\n"
-        r'<summary markdown="span">(.+)</summary>\n\n(.+)\n\n</details>',
+        r"\.md#[\w-]+\)\n\n<details markdown>\n\n"  # after the full answer's link
+        r'<summary markdown="span">(.+)</summary>\n\n(.+)\n\n</details>\n\n</details>',
         mock.make("interview", language),
     )
     pairs = [asked.pair(row, "follow_up", language) for _, row in interview.bank()]

@@ -185,7 +185,7 @@ if (!customElements.get("mock-interview")) {
       this.words = WORDS[document.documentElement.lang.startsWith("zh") ? "zh" : "en"];
       const list = this.closest("article").querySelector(".mock-list");
       this.questions = [...list.querySelectorAll("section > details")].map((block) => {
-        const link = [...block.querySelectorAll("a")].at(-1);
+        const link = block.querySelector(":scope > p:last-of-type > a"); // to the full answer
         const group = block.closest("section").ariaLabel;
         return { block, link, id: link.hash.slice(1), group, level: block.dataset.level };
       });
