@@ -7,11 +7,9 @@ learned. The same sources give the same bytes.
 """
 
 import itertools
-import re
 import sqlite3
 import subprocess
 from functools import cache
-from urllib.parse import urlsplit
 
 from mkdocs.structure.files import File
 
@@ -27,7 +25,6 @@ IDS = {"zh": 1763700000001, "en": 1763700000002}  # never change: Anki knows the
 FIELDS = ("Question", "Short", "Answer", "Weak", "FollowUp", "Evidence")
 LABELS = ("Group", "Level")
 KINDS = ("question", "follow-up", "weak")  # of cards
-LINK = re.compile(r"\[(.*?)\]\((?!https?:)[^)]*\)")  # to a page of the site
 WORDS = {
     "en": {
         "name": "Norms, Measured: interview",
@@ -140,7 +137,7 @@ def deck(language: str, site_url: str):
         ],
         css=STYLE,
     )
-    source = words["from"].format(url=site_url) if published(site_url) else ""
+    source = words["from"].format(url=site_url) if plain.published(site_url) else ""
     made = Deck(IDS[language], words["name"], words["about"] + source)
     on_the_sheet = {row["id"] for _, row in asked.chosen()}
     cards = ((*pair, kind) for pair in interview.bank() for kind in KINDS)
@@ -176,19 +173,7 @@ def fields(group: str, row: dict, kind: str, language: str, site_url: str) -> li
     else:
         said["Weak"], said["Short"] = asked.pair(row, "weak", language)
         said["Weak"] = asked.WORDS[language]["quoted"].format(said["Weak"])
-    said["Evidence"] = linked(said["Evidence"], site_url)
+    evidence = plain.absolute_links(said["Evidence"], INDEX, site_url)
+    said["Evidence"] = plain.lasting(evidence, site_url)
     shown = [html(said[name]) for name in FIELDS]
     return [*shown, subject, asked.WORDS[language][row["level"]]]
-
-
-def linked(text: str, site_url: str) -> str:
-    """Links to pages where the site is published; elsewhere the pages' names."""
-    if not published(site_url):
-        return LINK.sub(r"\1", text)
-    return plain.absolute_links(text, INDEX, site_url)
-
-
-def published(site_url: str) -> bool:
-    """Whether this is an address for others: of a host with a name and a domain."""
-    name = urlsplit(site_url).hostname or ""
-    return "." in name and not name.replace(".", "").isdigit()

@@ -39,7 +39,7 @@ HEAD = '''\
 Instead of the function a file may hold a module with weight (and bias):
 LayerNorm(d, eps), RMSNorm(d, eps), GroupNorm(groups, channels, eps).
 
-Made from the tests behind {url}
+Made from the tests of the page {page}
 """\
 '''
 TAIL = '\n\nif __name__ == "__main__":\n    sys.exit(main(sys.argv[1:], TASKS))\n'
@@ -70,7 +70,7 @@ def text(language: str, site_url: str) -> str:
     return (
         "\n\n\n".join(
             [
-                HEAD.format(url=site_url + PAGE.removesuffix(".md") + "/"),
+                HEAD.format(page=plain.whereabouts(PAGE, language, site_url)),
                 "\n".join(sorted(lines, key=lambda line: (line[:4] == "from", line))),
                 *(_code(source) for source in sources[:2]),
                 *(_function(name) for name in tasks()),

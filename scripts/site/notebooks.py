@@ -14,7 +14,7 @@ from pathlib import Path
 from mkdocs.structure.files import File
 
 from scripts.site import copied
-from scripts.site.plain import has_code, parts
+from scripts.site.plain import has_code, lasting, parts, whereabouts
 from scripts.site.source import ROOT, embedded, imports, without
 
 PREFIX = "snippets."
@@ -65,11 +65,10 @@ def notebook(path: Path, language: str, site_url: str, words: dict) -> dict:
     """The page as a Jupyter notebook (nbformat 4.5)."""
     page = parts(path, language, site_url)
     uri = path.relative_to(ROOT / "docs" / language / "pages").as_posix()
-    url = site_url + uri.removesuffix(".md") + "/"
     cells = [_text("")]
     for part in page:
         if part.kind == "text":
-            cells.append(_text(part.text))
+            cells.append(_text(lasting(part.text, site_url)))
         elif part.kind == "code":
             cells.append(_code(part.text))
         else:
@@ -79,7 +78,8 @@ def notebook(path: Path, language: str, site_url: str, words: dict) -> dict:
     cells = _self_contained(cells, given, words)
     tested = dict(re.findall(r"^(\S+)==(\S+)", CONSTRAINTS.read_text(), re.MULTILINE))
     needs = words["notebook"] + words["notebook_triton"] * _imports_triton(cells)
-    cells[0]["source"] = needs.format(url=url, **tested)
+    origin = whereabouts(uri, language, site_url)
+    cells[0]["source"] = needs.format(page=origin, **tested)
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
     return {
         "cells": cells,

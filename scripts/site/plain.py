@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 from posixpath import dirname, join, normpath
+from urllib.parse import urlsplit
 
 from scripts.site import (
     asked,
@@ -37,6 +38,7 @@ LINK = re.compile(
     r"\]\((?P<target>[^)\s:]+\.(?:md|ipynb|json|py))(?P<anchor>#[\w-]+)?\)"
 )
 WRITTEN = {"lists": lists, "claims": claims, "interview": asked}  # from data
+LABEL = r"\[((?:[^\[\]]|\[[^\[\]]*\])*)\]"  # code in it may hold brackets
 TAG = re.compile(
     r"</?(?:div|span|form|fieldset|legend|label|input|quiz-score|print-button)"
     r"\b[^>]*>"
@@ -150,6 +152,27 @@ def absolute_links(text: str, uri: str, site_url: str) -> str:
         return f"]({site_url}{stem}{match['anchor'] or ''})"
 
     return LINK.sub(absolute, text)
+
+
+def published(site_url: str) -> bool:
+    """Whether this is an address for others: of a host with a name and a domain."""
+    name = urlsplit(site_url).hostname or ""
+    return "." in name and not name.replace(".", "").isdigit()
+
+
+def lasting(text: str, site_url: str) -> str:
+    """Absolute links where the site is published; elsewhere the pages' names."""
+    if published(site_url):
+        return text
+    return re.sub(rf"{LABEL}\({re.escape(site_url)}[^)]*\)", r"\1", text)
+
+
+def whereabouts(uri: str, language: str, site_url: str) -> str:
+    """A page's address where the site is published; elsewhere its title."""
+    if published(site_url):
+        return f"<{site_url}{uri.removesuffix('.md')}/>"
+    title = lists.pages(language)[uri]
+    return asked.WORDS[language]["quoted"].format(title).strip()
 
 
 def has_code(text: str) -> bool:

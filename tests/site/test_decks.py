@@ -239,11 +239,6 @@ def test_without_a_published_address_pages_are_named(
     assert URL in decks.deck(language, URL).description
 
 
-def test_an_address_for_others():
-    assert decks.published(URL) and decks.published("https://a.github.io/norms/en/")
-    assert not any(map(decks.published, LOCAL))
-
-
 def notes(collection, query="") -> list[int]:
     return list(collection.find_notes(query))
 

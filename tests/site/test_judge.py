@@ -258,6 +258,13 @@ def test_what_a_success_says_is_the_page_in_its_language():
     assert "要点" in judge.text("zh", URL.replace("en", "zh"))
 
 
+def test_its_page_is_named_where_the_site_is_not_published():
+    assert f"of the page <{URL}interview/coding/>\n" in judge.text("en", URL)
+    local = judge.text("en", "http://localhost:8000/en/")
+    assert 'of the page "Coding tasks"\n' in local
+    assert "localhost" not in local
+
+
 def test_a_task_without_a_solution_on_its_page(monkeypatch):
     monkeypatch.setattr(judge, "tasks", lambda: ["rms_norm", "lost"])
     judge._learned.cache_clear()

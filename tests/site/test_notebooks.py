@@ -11,11 +11,12 @@ import nbformat
 import pytest
 import yaml
 
-from scripts.site import notebooks, plain
+from scripts.site import lists, notebooks, plain
 from tests.fresh_main import alone, forget_main, runs_alone
 
 ROOT = Path(__file__).resolve().parents[2]
 URL = "https://example.org/zh/"
+LOCAL = "http://localhost:8000/zh/"
 
 
 def with_code() -> list[str]:
@@ -27,11 +28,11 @@ def with_code() -> list[str]:
     ]
 
 
-def book(uri: str, language: str) -> dict:
+def book(uri: str, language: str, site_url: str = URL) -> dict:
     text = (ROOT / "docs" / language / "mkdocs.yml").read_text(encoding="utf-8")
     words = yaml.safe_load(text)["extra"]["words"]
     path = ROOT / "docs" / language / "pages" / uri
-    return notebooks.notebook(path, language, URL, words)
+    return notebooks.notebook(path, language, site_url, words)
 
 
 def code_cells(notebook: dict) -> list[dict]:
@@ -99,6 +100,33 @@ def test_says_what_it_needs(uri, language):
     first = cells[0]["source"]
     assert "torch" in first
     assert ("Triton" in first) == ("import triton" in code)
+
+
+@pytest.mark.parametrize("language", ["zh", "en"])
+@pytest.mark.parametrize("uri", with_code())
+def test_pages_are_named_where_the_site_is_not_published(uri, language):
+    """A notebook lasts longer than the server that it was loaded from."""
+    found, given = (book(uri, language, at)["cells"] for at in (LOCAL, URL))
+    assert LOCAL not in str(found)
+    assert f"<{URL}{uri.removesuffix('.md')}/>" in given[0]["source"]
+    assert lists.pages(language)[uri] in found[0]["source"]
+    links = re.compile(rf"\[((?:[^\[\]]|`[^`]*`)*)\]\({re.escape(URL)}[^)]*\)")
+    for here, there in zip(found[1:], given[1:], strict=True):
+        assert here["source"] == links.sub(r"\1", there["source"])
+
+
+def test_an_address_for_others():
+    assert plain.published(URL) and plain.published("https://a.github.io/norms/en/")
+    assert not any(map(plain.published, ("/", LOCAL, "http://[::1]/")))
+    assert not plain.published("http://127.0.0.1:8731/en/")
+
+
+def test_links_without_an_address_are_names():
+    text = f"$[0, 1]$ and [the `x[0]` of [a]]({LOCAL}a/#b), [c](https://d.org/e)"
+    named = "$[0, 1]$ and the `x[0]` of [a], [c](https://d.org/e)"
+    assert plain.lasting(text, LOCAL) == named
+    assert plain.lasting(text, URL) == text
+    assert plain.lasting("[a](/b/)", "/") == "a"
 
 
 def test_boxes_are_flattened_and_fences_inside_found():
