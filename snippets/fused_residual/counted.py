@@ -24,7 +24,7 @@ LARGE = 16_384 * 4096  # elements of x, for the times of the model
 BANDWIDTH = 4.8e12  # bytes a second: the datasheet's, not a measurement
 
 rows, width = 32, 64
-print("bytes a number  forth  back  both  model us")
+print("bytes/element   forth  back  both  model us")
 for dtype in (torch.bfloat16, torch.float32):
     print(dtype)
     for function in (by_hand, two_kernels, add_rms_norm):

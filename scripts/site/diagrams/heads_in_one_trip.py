@@ -7,7 +7,7 @@ WORDS = {
     "zh": {
         "caption": (
             "最上面是合并的 QKV 投影里的两个 token，一格一个头：查询 q 之间隔着键 k 和"
-            "值 v。下面蓝色向下是读，橙色向上是写，箭头旁是每个数的字节。三个 kernel 各"
+            "值 v。下面蓝色向下是读，橙色向上是写，箭头旁是每个元素的字节。三个 kernel 各"
             "跑一趟；一个 kernel 按步长直接取 q，在寄存器里归一化、旋转，写一次。键也一"
             "样。"
         ),
@@ -20,7 +20,7 @@ WORDS = {
         "memory": "内存",
         "three": "三个 kernel",
         "one": "一个 kernel",
-        "total": "合计 {}",
+        "total": "每个元素 {} 字节",
         "copy": "复制",
         "norm": "归一化",
         "rotate": "旋转",
@@ -30,7 +30,7 @@ WORDS = {
         "caption": (
             "On top, two tokens of a packed projection, a cell a head: keys k and "
             "values v lie between the queries q. Below, blue, down, is a read; orange, "
-            "up, is a write; the bytes a number are beside the arrow. Three kernels "
+            "up, is a write; the bytes per element are beside the arrow. Three kernels "
             "make a trip each. One kernel takes q by its strides, norms and rotates it "
             "in registers and writes once. Keys go the same way."
         ),
@@ -44,7 +44,7 @@ WORDS = {
         "memory": "memory",
         "three": "three kernels",
         "one": "one kernel",
-        "total": "in total {}",
+        "total": "{} bytes per element",
         "copy": "copy",
         "norm": "norm",
         "rotate": "rotate",

@@ -18,7 +18,7 @@ WORDS = {
         ),
         "hand": "手写，六个 kernel",
         "fused": "融合，一个 kernel",
-        "total": "合计 {}",
+        "total": "每个元素 {} 字节",
         "memory": "内存",
         "steps": {
             "cast": "转 float32",
@@ -46,7 +46,7 @@ WORDS = {
         ),
         "hand": "by hand, six kernels",
         "fused": "fused, one kernel",
-        "total": "in total {}",
+        "total": "{} bytes per element",
         "memory": "memory",
         "steps": {
             "cast": "to float32",
