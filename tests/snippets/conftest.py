@@ -67,8 +67,7 @@ def judge(request):
         if attempt is None:
             check(request.module.JUDGED)
             return
-        problem = judging.problem(attempt, name, check)
-        if problem:
-            pytest.fail(problem, pytrace=False)
+        if wrong := judging.problems(attempt, name, check):
+            pytest.fail("\n".join(wrong), pytrace=False)
 
     return judge

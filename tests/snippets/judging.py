@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 SHOWN = 4  # wrong versions named after a success
+LINES = 5  # of what is wrong
 
 
 class AttemptError(Exception):
@@ -91,17 +92,18 @@ def _called(module, x, **weights):
     return module(x)
 
 
-def problem(attempt, name: str, check) -> str | None:
-    """What a check finds wrong, in words; None if nothing."""
+def problems(attempt, name: str, check) -> list[str]:
+    """What a check finds wrong, in words."""
     try:
         check(found(attempt, name))
     except AssertionError as wrong:
-        return f"{name}: {wrong}"
+        said = str(wrong).splitlines() or ["an assertion of its own fails"]
+        return [f"{name}: {line}" for line in said]
     except NotImplementedError:
-        return f"{name} is not written yet"
+        return [f"{name} is not written yet"]
     except Exception as error:
-        return f"{name}: {raised(error, attempt.__file__)}"
-    return None
+        return [f"{name}: {raised(error, attempt.__file__)}"]
+    return []
 
 
 def raised(error: Exception, file: str) -> str:
@@ -149,10 +151,11 @@ def _judged(names: list[str], path: Path, shown: str, tasks: dict[str, Task]) ->
 
 def _verdict(attempt, name: str, task: Task) -> int:
     checks = task.checks()
-    problems = [problem(attempt, task.judged, check) for check in checks]
-    wrong = list(dict.fromkeys(filter(None, problems)))
-    if wrong:
-        print(*wrong, sep="\n")
+    found = [line for c in checks for line in problems(attempt, task.judged, c)]
+    if wrong := list(dict.fromkeys(found)):
+        print(*wrong[:LINES], sep="\n")
+        if wrong[LINES:]:
+            print(f"... and {len(wrong[LINES:])} more")
         return 1
     some = ", ".join(task.rejected[:SHOWN])
     print(f"{name} is right: it passes {len(checks)} checks, which reject", end=" ")

@@ -1,16 +1,16 @@
 """Inputs and comparisons of the coding tasks. Failures say the case, not the fix."""
 
 from contextlib import contextmanager
+from functools import wraps
 
 import torch
 
 ONE_ROUNDING = {
-    torch.float64: 1e-11,
-    torch.float32: 1e-5,
-    torch.bfloat16: 2**-8 * 1.05,
     torch.float16: 2**-11 * 1.05,
+    torch.bfloat16: 2**-8 * 1.05,
+    torch.float32: 1e-5,
+    torch.float64: 1e-11,
 }
-DTYPES = tuple(ONE_ROUNDING)
 SHAPES = ((7,), (3, 5), (2, 3, 31), (2, 1, 3, 17), (4, 2))
 
 
@@ -33,6 +33,26 @@ def gains(d, *, dtype=torch.float64, seed=0):
 def expect(good, case: str, words: str) -> None:
     if not good:
         raise AssertionError(f"{case}: {words}")
+
+
+def in_every_dtype(check):
+    """A check of one dtype as a check of all, the half ones first.
+
+    It says what is wrong in each that fails, a line a dtype.
+    """
+
+    @wraps(check)
+    def checks(judged):
+        wrong = []
+        for dtype in ONE_ROUNDING:
+            try:
+                check(judged, dtype)
+            except AssertionError as error:
+                wrong.append(str(error))
+        if wrong:
+            raise AssertionError("\n".join(wrong))
+
+    return checks
 
 
 def close(what, actual, expected, rtol=1e-9, *, atol=0.0, case="", rowwise=True):

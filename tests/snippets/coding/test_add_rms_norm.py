@@ -5,12 +5,12 @@ import torch
 
 from snippets.coding.add_rms_norm import add_rms_norm
 from tests.snippets.coding.cases import (
-    DTYPES,
     ONE_ROUNDING,
     close,
     gains,
     gradients,
     has_dtype,
+    in_every_dtype,
     numbers,
     results,
     unchanged,
@@ -34,18 +34,18 @@ def _apart(x, residual, gain, eps):
     return gain.double() * wide / root, stream
 
 
-def check_both(add_rms_norm):
-    for dtype in DTYPES:
-        for shape in ((7,), (2, 3, 64), (5, 1, 2, 33)):
-            inputs, case = _inputs(shape, dtype), f"{shape} in {dtype}"
-            with unchanged(case, *inputs):
-                found = add_rms_norm(*inputs, 1e-5)
-            y, stream = results(found, "y stream", case)
-            wanted, total = _apart(*inputs, 1e-5)
-            has_dtype("y", y, dtype, case)
-            has_dtype("stream", stream, dtype, case)
-            close("stream", stream, total, 0.0, case=case)
-            close("y", y, wanted, ONE_ROUNDING[dtype], case=case, rowwise=False)
+@in_every_dtype
+def check_both(add_rms_norm, dtype):
+    for shape in ((7,), (2, 3, 64), (5, 1, 2, 33)):
+        inputs, case = _inputs(shape, dtype), f"{shape} in {dtype}"
+        with unchanged(case, *inputs):
+            found = add_rms_norm(*inputs, 1e-5)
+        y, stream = results(found, "y stream", case)
+        wanted, total = _apart(*inputs, 1e-5)
+        has_dtype("y", y, dtype, case)
+        has_dtype("stream", stream, dtype, case)
+        close("stream", stream, total, 0.0, case=case)
+        close("y", y, wanted, ONE_ROUNDING[dtype], case=case, rowwise=False)
 
 
 def check_faint_rows(add_rms_norm):

@@ -6,12 +6,12 @@ from torch.nn import functional as F
 
 from snippets.coding.group_norm import group_norm
 from tests.snippets.coding.cases import (
-    DTYPES,
     ONE_ROUNDING,
     close,
     gains,
     gradients,
     has_dtype,
+    in_every_dtype,
     numbers,
     unchanged,
 )
@@ -44,16 +44,16 @@ def check_shapes(group_norm):
         close("y", y, _wanted(x, groups, gain, bias, 1e-3), case=case)
 
 
-def check_dtypes(group_norm):
-    for dtype in DTYPES:
-        x, gain, bias = _inputs((2, 6, 5), dtype)
-        x = x * 10
-        with unchanged(f"x in {dtype}", x, gain, bias):
-            y = group_norm(x, 3, gain, bias, 1e-5)
-        case = f"x of size up to 300 in {dtype}"
-        has_dtype("y", y, dtype, case)
-        wanted = _wanted(x, 3, gain, bias, 1e-5)
-        close("y", y, wanted, ONE_ROUNDING[dtype], case=case)
+@in_every_dtype
+def check_dtypes(group_norm, dtype):
+    x, gain, bias = _inputs((2, 6, 5), dtype)
+    x = x * 10
+    with unchanged(f"x in {dtype}", x, gain, bias):
+        y = group_norm(x, 3, gain, bias, 1e-5)
+    case = f"x of size up to 300 in {dtype}"
+    has_dtype("y", y, dtype, case)
+    wanted = _wanted(x, 3, gain, bias, 1e-5)
+    close("y", y, wanted, ONE_ROUNDING[dtype], case=case)
 
 
 def check_large_mean(group_norm):
@@ -74,7 +74,7 @@ def check_gradients(group_norm):
         close(f"gradient of {name}", a, b, case=case)
 
 
-CHECKS = [check_shapes, check_dtypes, check_large_mean, check_gradients]
+CHECKS = [check_dtypes, check_shapes, check_large_mean, check_gradients]
 
 
 def _finish(y, x, gain, bias):

@@ -5,13 +5,13 @@ import torch
 
 from snippets.coding.rms_norm import rms_norm
 from tests.snippets.coding.cases import (
-    DTYPES,
     ONE_ROUNDING,
     SHAPES,
     close,
     gains,
     gradients,
     has_dtype,
+    in_every_dtype,
     numbers,
     unchanged,
 )
@@ -40,18 +40,18 @@ def check_faint_and_zero_rows(rms_norm):
         close("y", rms_norm(x, gain, eps), _wanted(x, gain, eps), case=case)
 
 
-def check_dtypes(rms_norm):
-    for dtype in DTYPES:
-        for wide in (False, True):
-            x = numbers((3, 33), scale=300.0, dtype=dtype)
-            gain_dtype = torch.promote_types(dtype, torch.float32) if wide else dtype
-            gain = gains(33, dtype=gain_dtype)
-            case = f"x of size 300 in {dtype}, gain in {gain_dtype}"
-            with unchanged(case, x, gain):
-                y = rms_norm(x, gain, 1e-6)
-            has_dtype("y", y, dtype, case)
-            rtol = ONE_ROUNDING[dtype]
-            close("y", y, _wanted(x, gain, 1e-6), rtol, case=case, rowwise=False)
+@in_every_dtype
+def check_dtypes(rms_norm, dtype):
+    for wide in (False, True):
+        x = numbers((3, 33), scale=300.0, dtype=dtype)
+        gain_dtype = torch.promote_types(dtype, torch.float32) if wide else dtype
+        gain = gains(33, dtype=gain_dtype)
+        case = f"x of size 300 in {dtype}, gain in {gain_dtype}"
+        with unchanged(case, x, gain):
+            y = rms_norm(x, gain, 1e-6)
+        has_dtype("y", y, dtype, case)
+        rtol = ONE_ROUNDING[dtype]
+        close("y", y, _wanted(x, gain, 1e-6), rtol, case=case, rowwise=False)
 
 
 def check_gradients(rms_norm):
@@ -63,7 +63,7 @@ def check_gradients(rms_norm):
         close(f"gradient of {name}", a, b, case=case)
 
 
-CHECKS = [check_shapes, check_faint_and_zero_rows, check_dtypes, check_gradients]
+CHECKS = [check_dtypes, check_shapes, check_faint_and_zero_rows, check_gradients]
 
 
 def _wide(x):

@@ -5,12 +5,12 @@ import torch
 
 from snippets.coding.rms_norm_backward import rms_norm_backward
 from tests.snippets.coding.cases import (
-    DTYPES,
     ONE_ROUNDING,
     SHAPES,
     close,
     gains,
     has_dtype,
+    in_every_dtype,
     numbers,
     results,
     unchanged,
@@ -51,12 +51,12 @@ def check_faint_rows(backward):
         _compare(backward, grad_y, x, gain, eps, 1e-9, case)
 
 
-def check_dtypes(backward):
-    for dtype in DTYPES:
-        x, gain = numbers((2, 5, 33), dtype=dtype), gains(33, dtype=dtype)
-        grad_y = numbers((2, 5, 33), dtype=dtype, seed=1)
-        rtol, case = 1.5 * ONE_ROUNDING[dtype], f"x (2, 5, 33) in {dtype}"
-        _compare(backward, grad_y, x, gain, 1e-6, rtol, case)
+@in_every_dtype
+def check_dtypes(backward, dtype):
+    x, gain = numbers((2, 5, 33), dtype=dtype), gains(33, dtype=dtype)
+    grad_y = numbers((2, 5, 33), dtype=dtype, seed=1)
+    rtol, case = 1.5 * ONE_ROUNDING[dtype], f"x (2, 5, 33) in {dtype}"
+    _compare(backward, grad_y, x, gain, 1e-6, rtol, case)
 
 
 def check_many_tokens(backward):
@@ -67,7 +67,7 @@ def check_many_tokens(backward):
     _compare(backward, grad_y, x, gain, 1e-6, rtol, case)
 
 
-CHECKS = [check_shapes, check_faint_rows, check_dtypes, check_many_tokens]
+CHECKS = [check_dtypes, check_shapes, check_faint_rows, check_many_tokens]
 
 
 def _parts(grad_y, x, gain, eps):

@@ -6,13 +6,13 @@ from torch.overrides import TorchFunctionMode
 
 from snippets.coding.sharded_rms_norm import sharded_rms_norm
 from tests.snippets.coding.cases import (
-    DTYPES,
     ONE_ROUNDING,
     close,
     expect,
     gains,
     gradients,
     has_dtype,
+    in_every_dtype,
     numbers,
     results,
     unchanged,
@@ -56,11 +56,11 @@ def check_faint_rows(norm):
     _compare(norm, *_inputs((3, 5, 1), scale=1e-4), 1e-6, 1e-9, case)
 
 
-def check_dtypes(norm):
-    for dtype in DTYPES:
-        shards, parts = _inputs((3, 5), dtype, scale=100.0)
-        case = f"shards of width (3, 5), size 300 in {dtype}"
-        _compare(norm, shards, parts, 1e-6, ONE_ROUNDING[dtype], case)
+@in_every_dtype
+def check_dtypes(norm, dtype):
+    shards, parts = _inputs((3, 5), dtype, scale=100.0)
+    case = f"shards of width (3, 5), size 300 in {dtype}"
+    _compare(norm, shards, parts, 1e-6, ONE_ROUNDING[dtype], case)
 
 
 class _NoGather(TorchFunctionMode):
@@ -90,13 +90,7 @@ def check_gradients(norm):
         close("a gradient", a, b, case=case)
 
 
-CHECKS = [
-    check_widths,
-    check_faint_rows,
-    check_dtypes,
-    check_exchange,
-    check_gradients,
-]
+CHECKS = [check_dtypes, check_widths, check_faint_rows, check_exchange, check_gradients]
 
 
 def _wide(shards):

@@ -7,11 +7,11 @@ import torch
 
 from snippets.coding.soft_cap import soft_cap
 from tests.snippets.coding.cases import (
-    DTYPES,
     ONE_ROUNDING,
     close,
     expect,
     has_dtype,
+    in_every_dtype,
     results,
     unchanged,
 )
@@ -41,19 +41,19 @@ def check_values(soft_cap):
                 expect(abs(each - wanted) <= tight, case, words)
 
 
-def check_dtypes(soft_cap):
-    for dtype in DTYPES:
-        z = torch.tensor(POINTS).to(dtype).reshape(3, 3)
-        case = f"z up to 300 in {dtype}, cap 50"
-        with unchanged(case, z):
-            y, slope = results(soft_cap(z, 50.0), "y slope", case)
-        for name, found, exact in (("y", y, _value), ("slope", slope, _slope)):
-            has_dtype(name, found, dtype, case)
-            exactly = [exact(float(each), 50.0) for each in z.flatten()]
-            wanted = torch.tensor(exactly, dtype=torch.float64).reshape(3, 3)
-            rtol = 2 * ONE_ROUNDING[dtype]
-            tiny = 1e-7 if dtype == torch.float16 else 0.0  # subnormals
-            close(name, found, wanted, rtol, atol=tiny, case=case, rowwise=False)
+@in_every_dtype
+def check_dtypes(soft_cap, dtype):
+    z = torch.tensor(POINTS).to(dtype).reshape(3, 3)
+    case = f"z up to 300 in {dtype}, cap 50"
+    with unchanged(case, z):
+        y, slope = results(soft_cap(z, 50.0), "y slope", case)
+    for name, found, exact in (("y", y, _value), ("slope", slope, _slope)):
+        has_dtype(name, found, dtype, case)
+        exactly = [exact(float(each), 50.0) for each in z.flatten()]
+        wanted = torch.tensor(exactly, dtype=torch.float64).reshape(3, 3)
+        rtol = 2 * ONE_ROUNDING[dtype]
+        tiny = 1e-7 if dtype == torch.float16 else 0.0  # subnormals
+        close(name, found, wanted, rtol, atol=tiny, case=case, rowwise=False)
 
 
 def check_far_out(soft_cap):
@@ -64,7 +64,7 @@ def check_far_out(soft_cap):
     expect(slope.tolist() == [0.0, 0.0], case, f"slope is {slope.tolist()}")
 
 
-CHECKS = [check_values, check_dtypes, check_far_out]
+CHECKS = [check_dtypes, check_values, check_far_out]
 
 
 def _ratio(z, cap):
