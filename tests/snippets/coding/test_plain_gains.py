@@ -1,7 +1,19 @@
-"""plain_gains on a checkpoint like Gemma's, to the last bit."""
+"""plain_gains on a checkpoint with norms of both conventions, to the last bit."""
 
 import pytest
 import torch
+from torch import nn
+from transformers import (
+    Gemma3Config,
+    Gemma3ForConditionalGeneration,
+    Qwen3NextConfig,
+    Qwen3NextForCausalLM,
+)
+from transformers.models.gemma3.modeling_gemma3 import Gemma3RMSNorm
+from transformers.models.qwen3_next.modeling_qwen3_next import (
+    Qwen3NextRMSNorm,
+    Qwen3NextRMSNormGated,
+)
 
 from snippets.coding.plain_gains import plain_gains
 from tests.snippets.coding.cases import expect, has_dtype, numbers, unchanged
@@ -13,12 +25,16 @@ GAINS = {
     "model.layers.0.pre_feedforward_layernorm.weight": torch.float16,
     "model.norm.weight": torch.float32,
 }
+NORMS = {name.removesuffix(".weight") for name in GAINS}
 OTHERS = {
     "model.embed_tokens.weight": (5, 4),
     "model.layers.0.self_attn.q_proj.weight": (4, 4),
     "model.layers.0.self_attn.q_proj.bias": (4,),
     "model.layers.0.norm_router.weight": (4,),
     "model.layers.0.self_attn.q_norm.weight_scale": (1,),
+    "model.layers.1.linear_attn.norm.weight": (4,),
+    "model.vision_tower.post_layernorm.weight": (4,),
+    "model.vision_tower.post_layernorm.bias": (4,),
 }
 
 
@@ -33,7 +49,7 @@ def _state():
 
 def check_gains(plain_gains):
     state = _state()
-    found = plain_gains(state)
+    found = plain_gains(state, set(NORMS))
     for name in GAINS:
         case = f"{name} in {state[name].dtype}"
         expect(name in found, case, "is missing in the result")
@@ -46,7 +62,7 @@ def check_gains(plain_gains):
 
 def check_others(plain_gains):
     state = _state()
-    found = plain_gains(state)
+    found = plain_gains(state, set(NORMS))
     expect(set(found) == set(state), "names of the result", f"{sorted(found)}")
     for name in OTHERS:
         good = found[name] is state[name]
@@ -54,10 +70,11 @@ def check_others(plain_gains):
 
 
 def check_unchanged(plain_gains):
-    state = _state()
+    state, norms = _state(), set(NORMS)
     names, tensors = list(state), list(state.values())
     with unchanged("the checkpoint", *tensors):
-        found = plain_gains(state)
+        found = plain_gains(state, norms)
+    expect(norms == NORMS, "the set of norms", "was changed")
     expect(found is not state, "the result", "is the checkpoint itself")
     same = list(state) == names and all(
         a is b for a, b in zip(tensors, state.values(), strict=True)
@@ -68,46 +85,50 @@ def check_unchanged(plain_gains):
 CHECKS = [check_gains, check_others, check_unchanged]
 
 
-def _converted(state, change, chosen=lambda name: name.endswith("norm.weight")):
-    return {n: change(v) if chosen(n) else v for n, v in state.items()}
+def _converted(state, chosen, change=lambda w: 1 + w.float()):
+    return {n: change(w) if chosen(n) else w for n, w in state.items()}
 
 
-def one_added_in_the_stored_dtype(state):
-    return _converted(state, lambda v: (1 + v).float())
+def one_added_in_the_stored_dtype(state, norms):
+    return _converted(state, GAINS.__contains__, lambda w: (1 + w).float())
 
 
-def rounded_back_to_the_stored_dtype(state):
-    return _converted(state, lambda v: (1 + v.float()).to(v.dtype))
+def rounded_back_to_the_stored_dtype(state, norms):
+    return _converted(state, GAINS.__contains__, lambda w: (1 + w.float()).to(w.dtype))
 
 
-def cast_without_the_one(state):
-    return _converted(state, lambda v: v.float())
+def cast_without_the_one(state, norms):
+    return _converted(state, GAINS.__contains__, lambda w: w.float())
 
 
-def one_subtracted(state):
-    return _converted(state, lambda v: v.float() - 1)
+def one_subtracted(state, norms):
+    return _converted(state, GAINS.__contains__, lambda w: w.float() - 1)
 
 
-def every_vector_is_a_gain(state):
-    return {n: 1 + v.float() if v.ndim == 1 else v for n, v in state.items()}
+def every_vector_is_a_gain(state, norms):
+    return {n: 1 + w.float() if w.ndim == 1 else w for n, w in state.items()}
 
 
-def only_names_with_layernorm(state):
-    return _converted(state, lambda v: 1 + v.float(), lambda n: "layernorm" in n)
+def every_name_with_norm(state, norms):
+    return _converted(state, lambda n: "norm" in n)
 
 
-def every_name_with_norm(state):
-    return _converted(state, lambda v: 1 + v.float(), lambda n: "norm" in n)
+def every_name_that_ends_in_norm_weight(state, norms):
+    return _converted(state, lambda n: n.endswith("norm.weight"))
 
 
-def every_name_that_holds_the_ending(state):
-    return _converted(state, lambda v: 1 + v.float(), lambda n: "norm.weight" in n)
+def every_norm_of_the_same_last_name(state, norms):
+    last = {norm.split(".")[-1] for norm in norms}
+    return _converted(state, lambda n: n.split(".")[-2] in last)
 
 
-def writes_into_the_checkpoint(state):
-    for name in state:
-        if name.endswith("norm.weight"):
-            state[name] = 1 + state[name].float()
+def every_entry_of_a_named_norm(state, norms):
+    return _converted(state, lambda n: n.rpartition(".")[0] in norms)
+
+
+def writes_into_the_checkpoint(state, norms):
+    for norm in norms:
+        state[f"{norm}.weight"] = 1 + state[f"{norm}.weight"].float()
     return dict(state)
 
 
@@ -117,9 +138,10 @@ VARIANTS = [
     cast_without_the_one,
     one_subtracted,
     every_vector_is_a_gain,
-    only_names_with_layernorm,
     every_name_with_norm,
-    every_name_that_holds_the_ending,
+    every_name_that_ends_in_norm_weight,
+    every_norm_of_the_same_last_name,
+    every_entry_of_a_named_norm,
     writes_into_the_checkpoint,
 ]
 
@@ -132,3 +154,61 @@ def test_right(check, judge):
 @pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: v.__name__)
 def test_known_wrong(variant, known_wrong):
     known_wrong.rejected_by(CHECKS, variant)
+
+
+SMALL = {
+    "vocab_size": 7,
+    "hidden_size": 8,
+    "intermediate_size": 8,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "num_key_value_heads": 1,
+    "head_dim": 4,
+}
+
+
+def gemma():
+    vision = {k: SMALL[k] for k in list(SMALL)[1:5]} | {"image_size": 8}
+    config = Gemma3Config(
+        text_config=SMALL,
+        vision_config=vision | {"patch_size": 4},
+        mm_tokens_per_image=4,
+    )
+    return Gemma3ForConditionalGeneration(config), Gemma3RMSNorm
+
+
+def qwen():
+    config = Qwen3NextConfig(
+        **SMALL,
+        layer_types=["linear_attention", "full_attention"],
+        num_experts=2,
+        num_experts_per_tok=1,
+        moe_intermediate_size=8,
+        shared_expert_intermediate_size=8,
+        linear_num_key_heads=1,
+        linear_num_value_heads=2,
+        linear_key_head_dim=4,
+        linear_value_head_dim=4,
+    )
+    return Qwen3NextForCausalLM(config), Qwen3NextRMSNorm
+
+
+@pytest.mark.parametrize(
+    ("make", "plain"),
+    [
+        (gemma, "model.vision_tower.post_layernorm.weight"),
+        (qwen, "model.layers.0.linear_attn.norm.weight"),
+    ],
+)
+def test_only_classes_tell_the_norms_apart(make, plain):
+    """As drawn, every gain of a model is one, however it is stored."""
+    model, zero_centred = make()
+    kinds = (zero_centred, nn.LayerNorm, Qwen3NextRMSNormGated)
+    modules = dict(model.named_modules())
+    every = {f"{n}.weight" for n, m in modules.items() if isinstance(m, kinds)}
+    norms = {n for n, m in modules.items() if isinstance(m, zero_centred)}
+    found = plain_gains(model.state_dict(), norms)
+    assert len(norms) > 4 and plain in every
+    assert all(bool((found[name] == 1).all()) for name in every)
+    guessed = every_name_that_ends_in_norm_weight(model.state_dict(), norms)
+    assert bool((guessed[plain] == 2).all())
