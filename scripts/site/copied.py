@@ -2,8 +2,8 @@
 
 A block of a page goes on where earlier blocks stopped and imports snippets of earlier
 pages. Of the cells of the page's notebook, which hold all of that, a block needs those
-that define the names it uses or act on them, what those need in their turn, and the
-last seed before it.
+that define the names it uses or act on them, what those need in their turn, and, if
+it calls anything, the last seed before it.
 """
 
 import ast
@@ -13,7 +13,7 @@ import re
 import symtable
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 
 from scripts.site.source import global_names, import_line, imports, without
 
@@ -41,22 +41,14 @@ def program(sources: list[str], parts: Parts) -> str:
 
 
 @dataclass(frozen=True)
-class Statement:
-    """The names that a statement reads and binds; a function's body runs later."""
-
-    reads: frozenset[str]
-    binds: frozenset[str]
-    later: bool
-
-
-@dataclass(frozen=True)
 class Cell:
     """What a cell's code does with names."""
 
     reads: frozenset[str]
     asks: frozenset[str]  # of those that it reads, the ones it takes from elsewhere
     binds: frozenset[str]
-    acts_on: frozenset[str]
+    acts_on: frozenset[str]  # imported, or taken from elsewhere
+    calls: bool  # something, which may draw random numbers
     seeds: bool
     imports: tuple[ast.Import | ast.ImportFrom, ...]
 
@@ -74,7 +66,7 @@ def copies(sources: list[str]) -> list[Parts]:
     found = []
     for index, cell in enumerate(cells):
         needed.append({last[n] for n in cell.asks if n in last})
-        needed[-1].update(seeds[-1:])
+        needed[-1].update(seeds[-1:] if cell.calls else [])
         changed.append({last[n] for n in cell.acts_on if n in last} - {index})
         last |= dict.fromkeys(cell.binds, index)
         if cell.seeds:
@@ -110,16 +102,15 @@ def _body(source: str) -> str:
 def _cell(source: str) -> Cell:
     body = ast.parse(source).body
     imported = frozenset().union(*map(_binds, imports(source)))
-    statements = [
-        Statement(frozenset(_reads(node)), frozenset(_binds(node)), _runs_later(node))
-        for node in body
-        if not isinstance(node, ast.Import | ast.ImportFrom)
-    ]
+    statements = [n for n in body if not isinstance(n, ast.Import | ast.ImportFrom)]
+    binds = frozenset().union(*map(_binds, statements))
+    asks = frozenset(_asked(statements, {*dir(builtins), *imported}, binds)[0])
     return Cell(
-        reads=frozenset().union(*(one.reads for one in statements)),
-        asks=frozenset(_asks(statements) - imported),
-        binds=frozenset().union(*(one.binds for one in statements)),
-        acts_on=frozenset(_acts_on(body)),
+        reads=frozenset().union(*map(_reads, statements)),
+        asks=asks,
+        binds=binds,
+        acts_on=frozenset(_acts_on(body)) & (asks | imported),
+        calls=any(map(_calls, statements)),
         seeds=any(map(_is_seed, body)),
         imports=imports(source),
     )
@@ -171,28 +162,66 @@ def _owner(node: ast.AST | None) -> Iterator[str]:
         yield inner.id
 
 
+def _calls(node: ast.AST) -> bool:
+    """Whether it calls anything where it stands; a function's body runs later."""
+    parts = ast.iter_child_nodes(node)
+    if isinstance(node, FUNCTIONS):
+        parts = [*node.args.defaults, *filter(None, node.args.kw_defaults)]
+    elif isinstance(node, ast.ClassDef):
+        parts = node.body
+    return isinstance(node, ast.Call) or any(map(_calls, parts))
+
+
 def _is_seed(node: ast.stmt) -> bool:
     call = node.value if isinstance(node, ast.Expr) else None
     function = call.func if isinstance(call, ast.Call) else None
     return isinstance(function, ast.Attribute) and function.attr == SEED
 
 
-def _asks(statements: list[Statement]) -> set[str]:
-    """Names that a cell takes from elsewhere.
+def _asked(
+    statements: list[ast.stmt], own: set[str], everywhere: frozenset[str]
+) -> tuple[set[str], set[str]]:
+    """Names that statements take from elsewhere, and the cell's own after them.
 
-    What a statement binds is the cell's own from the next statement on, and in a
-    function's body, which runs later, from anywhere.
+    What a statement binds is the cell's own from the next one on, and in a
+    function's body, which runs later, from anywhere. Loops run at least once; of
+    two branches either may run.
     """
-    everywhere = set().union(*(one.binds for one in statements))
-    own, asked = set(dir(builtins)), set()
-    for one in statements:
-        asked |= one.reads - own - (everywhere if one.later else set())
-        own |= one.binds
-    return asked
+    asked = set()
+    for node in statements:
+        head, branches = _parted(node)
+        for each in head:
+            later = isinstance(each, ast.FunctionDef | ast.ClassDef)
+            asked |= _reads(each) - own - (everywhere if later else set())
+            own = own | _binds(each)
+        found = [_asked(branch, own, everywhere) for branch in branches]
+        asked = asked.union(*(names for names, _ in found))
+        own = set.intersection(*(after for _, after in found)) if found else own
+    return asked, own
 
 
-def _runs_later(node: ast.stmt) -> bool:
-    return isinstance(node, (ast.FunctionDef, ast.ClassDef))
+def _parted(node: ast.stmt) -> tuple[list[ast.stmt], list[list[ast.stmt]]]:
+    """What a statement does first, and then the branches of which one runs."""
+    at = partial(ast.copy_location, old_node=node)
+    match node:
+        case ast.For():
+            head = at(ast.Assign([node.target], node.iter))
+            return [head], [node.body + node.orelse]
+        case ast.With():
+            bound = [
+                at(
+                    ast.Assign([item.optional_vars], item.context_expr)
+                    if item.optional_vars
+                    else ast.Expr(item.context_expr)
+                )
+                for item in node.items
+            ]
+            return bound, [node.body]
+        case ast.While():
+            return [at(ast.Expr(node.test))], [node.body + node.orelse]
+        case ast.If():
+            return [at(ast.Expr(node.test))], [node.body, node.orelse]
+    return [node], []
 
 
 def _reads(node: ast.stmt) -> set[str]:

@@ -133,6 +133,13 @@ def test_a_block_brings_what_it_needs_and_no_more():
         ("for i in range(n):\n    print(i)", {"n"}),
         ("with open(path) as file:\n    file.read()", {"path"}),
         ("y = [i for i in row if i]", {"row"}),
+        ("for i in n:\n    x = x + i", {"n", "x"}),
+        ("for i in n:\n    print(x)\n    x = i", {"n", "x"}),
+        ("while x:\n    x = 0", {"x"}),
+        ("if b:\n    x = 1\nprint(x)", {"b", "x"}),
+        ("if b:\n    x = 1\nelse:\n    print(x)", {"b", "x"}),
+        ("try:\n    x = b\nexcept OSError:\n    print(x)", {"b", "x"}),
+        ("x.append(1)\nx = []", {"x"}),
     ],
 )
 def test_names_that_a_block_takes_from_elsewhere(source, asked):
@@ -141,6 +148,49 @@ def test_names_that_a_block_takes_from_elsewhere(source, asked):
     found = copied.copies([f"{name} = 1" for name in sorted(names)] + [source])[-1]
     assert cells(found) == list(range(len(names) + 1))
     assert cells(copied.copies([setting, source])[-1])[-1] == 1
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "for x in [1]:\n    print(x)",
+        "for i in [1]:\n    x = i\n    print(x)\nprint(x)",
+        "for y in [1]:\n    for x in [y]:\n        print(x)",
+        "with open('f') as x:\n    print(x.read())",
+        "if print():\n    x = 1\nelse:\n    x = 2\nprint(x)",
+        "x = []\nx.append(1)\nx[0] = 2",
+        "def f(x):\n    y = x\n    return y",
+    ],
+)
+def test_a_name_that_a_block_binds_first_brings_nothing(source):
+    earlier = ["x = 1\nprint(x)", "y = 1\nprint(y)"]
+    assert cells(copied.copies([*earlier, source])[-1]) == [2]
+
+
+def test_a_reused_name_does_not_act_on_its_earlier_object():
+    sources = ["x = [1]", "total = sum(x)", "x = []\nx.append(2)", "print(total)"]
+    assert cells(copied.copies(sources)[-1]) == [0, 1, 3]
+    sources[2] = "x.append(2)"
+    assert cells(copied.copies(sources)[-1]) == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("source", "seeded"),
+    [
+        ("def f():\n    return torch.rand(1)", False),
+        ("class A:\n    def f(self):\n        return torch.rand(1)", False),
+        ("f = lambda: torch.rand(1)", False),
+        ("WIDTH = 4 * 2", False),
+        ("def f(x=torch.rand(1)):\n    return x", True),
+        ("class A:\n    x = torch.rand(1)", True),
+        ("x = torch.rand(1)", True),
+    ],
+)
+def test_a_seed_comes_along_where_something_is_called(source, seeded):
+    first = "import torch\n\ntorch.manual_seed(0)\nprint(torch.rand(1))"
+    found = copied.copies([first, source, "x = f()"])
+    assert cells(found[1]) == [0, 1][not seeded :]
+    assert cells(found[2])[0] == 0
 
 
 def test_pages_whose_blocks_run_alone_have_no_programs():
