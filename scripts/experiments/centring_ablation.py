@@ -490,10 +490,6 @@ DESIGN = Design(
                 "种子、学习率和步数事先定好；发散的训练照样计入，不重跑，不剔除。"
             ),
             "cell": "设置",
-            "cells": {
-                "offset": "{shallow} 层，嵌入整体平移",
-                "long": "{long_steps} 步",
-            },
         },
         "en": {
             "question": (
@@ -510,10 +506,6 @@ DESIGN = Design(
                 "they are, and none was run again or left out."
             ),
             "cell": "setting",
-            "cells": {
-                "offset": "{shallow} layers, embeddings shifted",
-                "long": "{long_steps} steps",
-            },
         },
     },
 )
@@ -528,6 +520,8 @@ WORDS = {
         "shallow": "{shallow} 层",
         "deep": "{deep} 层",
         "scaled": "{deep} 层，输出矩阵的初值缩小",
+        "offset": "{shallow} 层，嵌入整体平移",
+        "long": "{long_steps} 步",
         "shares": "同上：全 1 方向的占比，训练后",
         "chance": "随机方向：1/d",
         "before": "RMSNorm，训练前",
@@ -565,6 +559,8 @@ WORDS = {
         "shallow": "{shallow} layers",
         "deep": "{deep} layers",
         "scaled": "{deep} layers, output matrices start smaller",
+        "offset": "{shallow} layers, embeddings shifted",
+        "long": "{long_steps} steps",
         "shares": "The same: share on the all-ones direction",
         "chance": "a random direction: 1/d",
         "before": "RMSNorm, before training",

@@ -544,7 +544,6 @@ DESIGN = Design(
                 "种子和学习率事先定好，不看结果加减。"
             ),
             "cell": "初始化",
-            "cells": {"default": "PyTorch 默认"},
             "arms": {
                 "pre_default": "Pre-LN，PyTorch 默认初始化",
                 "normformer_default": "NormFormer，PyTorch 默认初始化",
@@ -567,7 +566,6 @@ DESIGN = Design(
                 "out."
             ),
             "cell": "initialization",
-            "cells": {"default": "PyTorch's default"},
             "arms": {
                 "pre_default": "Pre-LN with PyTorch's default initialization",
                 "normformer_default": "NormFormer with the default initialization",
@@ -597,6 +595,7 @@ WORDS = {
         "norms_only": "两处，无增益",
         "pre_default": "Pre-LN，默认",
         "normformer_default": "NormFormer，默认",
+        "default": "PyTorch 默认",
         "default_row": "默认初始化",
         "step": "步数",
         "loss": "损失（nat/字节）",
@@ -638,6 +637,7 @@ WORDS = {
         "norms_only": "both, no gains",
         "pre_default": "Pre-LN, default",
         "normformer_default": "NormFormer, default",
+        "default": "PyTorch's default",
         "default_row": "default init",
         "step": "step",
         "loss": "nats per byte",

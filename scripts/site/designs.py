@@ -144,12 +144,8 @@ def _rates(record: Record, language: str, facts: dict) -> str:
         rate = labels["none"] if best[place] is None else f"{best[place]:.10g}"
         return rate + ("*" if place in at_edge else "")
 
-    def head(cell: tuple | None) -> str:
-        named = texts.get("cells", {})
-        parts = (named.get(part, name(part)) for part in map(str, cell or ()))
-        return labels["and"].join(parts)
-
-    heads = [texts.get("cell", ""), *map(head, cells)]
+    named = (labels["and"].join(map(name, map(str, cell or ()))) for cell in cells)
+    heads = [texts.get("cell", ""), *named]
     top = f"<thead>{_row(heads, 'th')}</thead>" if any(heads) else ""
     rows = [
         [name(arm), *(shown(arm, cell) for cell in cells)]
