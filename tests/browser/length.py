@@ -26,8 +26,12 @@ SEEN = r"""() => {
     return copy.textContent;
   };
   const prose = shown('p, li').filter(e => !e.closest('table, figure')).map(words);
-  const code = shown('.highlight:not(.language-text) pre')
-    .map(e => e.innerText.trim().split('\n').length);
+  const lines = e => {
+    const copy = e.cloneNode(true);  // remarks mount in it while one counts
+    copy.querySelectorAll('.md-annotation').forEach(e => e.remove());
+    return copy.textContent.trim().split('\n').length;
+  };
+  const code = shown('.highlight:not(.language-text) pre').map(lines);
   return {
     pixels: article.getBoundingClientRect().height,
     prose: prose.join('\n'),
