@@ -67,7 +67,7 @@ def large_mean(norm: Norm, right: Norm) -> bool:
     return agrees(norm, right, tokens() + 1000, UNIT)
 
 
-def loud_float16(norm: Norm, right: Norm) -> bool:
+def large_float16(norm: Norm, right: Norm) -> bool:
     return agrees(norm, right, (300 * tokens()).half(), UNIT.half())
 
 
@@ -115,8 +115,8 @@ def causality(norm: Norm, right: Norm) -> bool:
 
 def unequal_heads(norm: Norm, right: Norm) -> bool:
     heads = tokens().unflatten(-1, (HEADS, -1))
-    loudness = torch.tensor([0.1, 0.5, 2.0, 10.0])[:, None]
-    return agrees(norm, right, (heads * loudness).flatten(-2), UNIT)
+    sizes = torch.tensor([0.1, 0.5, 2.0, 10.0])[:, None]
+    return agrees(norm, right, (heads * sizes).flatten(-2), UNIT)
 
 
 HABITS = (
@@ -125,7 +125,7 @@ HABITS = (
     uneven_gain,
     faint_rows,
     large_mean,
-    loud_float16,
+    large_float16,
     one_rounding,
     output_dtype,
     input_unchanged,

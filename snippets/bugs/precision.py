@@ -3,8 +3,8 @@ from torch import Tensor
 
 from snippets.bugs.formula import inverse_rms, one_plus, wide
 from snippets.bugs.habits import (
+    large_float16,
     large_mean,
-    loud_float16,
     one_rounding,
     output_dtype,
 )
@@ -37,7 +37,7 @@ def cast_back_forgotten(x: Tensor, gain: Tensor, eps: float) -> Tensor:
 
 PRECISION = {
     two_moments: (centred_first, large_mean),
-    square_then_upcast: (rms_norm, loud_float16),
+    square_then_upcast: (rms_norm, large_float16),
     one_plus_rounds: (one_plus, one_rounding),
     cast_back_forgotten: (rms_norm, output_dtype),
 }

@@ -21,13 +21,13 @@ def partial_rms_norm(x: Tensor, count: int, eps: float = 1e-6) -> Tensor:
 torch.manual_seed(0)
 even = torch.randn(1000, 256, dtype=torch.float64)
 late = even.clone()
-late[:, -1] *= 50  # one loud feature that the first 16 do not see
+late[:, -1] *= 50  # one large feature that the first 16 do not see
 early = even.clone()
 early[:, 0] *= 50  # the same feature, now among the first 16
 
 print("output RMS, median [5 %, 95 %]   all 256      first 16")
 quantiles = torch.tensor([0.5, 0.05, 0.95], dtype=torch.float64)
-samples = {"even": even, "loud last": late, "loud first": early}
+samples = {"even": even, "large last": late, "large first": early}
 for name, sample in samples.items():
     cells = []
     for out in (rms_norm(sample), partial_rms_norm(sample, 16)):
