@@ -49,7 +49,7 @@ DESIGN = design(
             "Packed rows much slower than the same rows contiguous: then reading them "
             "where they lie has a cost."
         ),
-        "zh": "打包的行明显慢于连续存放的同样的行：那么原地读取就有代价。",
+        "zh": "合并存放的行明显慢于连续存放的同样的行：那么原地读取就有代价。",
     },
 )
 
