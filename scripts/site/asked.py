@@ -31,7 +31,8 @@ WORDS = {
         "full": "In full",
         "weak": "A weak answer",
         "follow_up": "The follow-up",
-        "quoted": '"{}" ',
+        "quoted": '"{}"',
+        "space": " ",
         "evidence": "Evidence",
         "asked": "Asked at",
         "answer": "Answer",
@@ -56,6 +57,7 @@ WORDS = {
         "weak": "较差的回答",
         "follow_up": "追问",
         "quoted": "“{}”",
+        "space": "",
         "evidence": "依据",
         "asked": "出自",
         "answer": "答案",
@@ -129,8 +131,8 @@ def pair(row: dict, name: str, language: str) -> list[str]:
 
 def weak(row: dict, language: str) -> str:
     """The weak answer, quoted, and what is wrong with it."""
-    said, wrong = pair(row, "weak", language)
-    return WORDS[language]["quoted"].format(said) + wrong
+    words, (said, wrong) = WORDS[language], pair(row, "weak", language)
+    return words["quoted"].format(said) + words["space"] + wrong
 
 
 def _folded(kind: str, title: str, body: str) -> str:

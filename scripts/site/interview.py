@@ -38,9 +38,8 @@ QUIZ_FIELDS = {"id", "level", "question", "options", "answer", "evidence"}
 QUIZ_OPTIONAL = {"check"}
 KINDS = ("claim", "cite", "record")  # of evidence besides a page's section
 QUOTED = re.compile(r"""["“'‘「].*["”'’」]""", re.DOTALL)
-ASKS = re.compile(
-    r"[^.?!。？！]*(?:[?](?=\s|$)|？)"
-)  # a text whose first sentence asks
+# A text whose first sentence asks.
+ASKS = re.compile(r"[^.?!。？！]*(?:[?](?=\s|$)|？)")
 
 
 def questions(group: str) -> list[dict]:

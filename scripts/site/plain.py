@@ -172,7 +172,7 @@ def whereabouts(uri: str, language: str, site_url: str) -> str:
     if published(site_url):
         return f"<{site_url}{uri.removesuffix('.md')}/>"
     title = lists.pages(language)[uri]
-    return asked.WORDS[language]["quoted"].format(title).strip()
+    return asked.WORDS[language]["quoted"].format(title)
 
 
 def has_code(text: str) -> bool:

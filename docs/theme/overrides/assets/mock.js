@@ -1,7 +1,7 @@
 // <mock-interview>: asks the questions of the .mock-list beside it, one by one, each
 // followed by its follow-up. The list holds them as folded blocks; what a reader marks
-// stays on this device. A classic script, so that a page opened as a file runs it; instant navigation runs it
-// again on each page that names it.
+// stays on this device. A classic script, so that a page opened as a file runs it;
+// instant navigation runs it again on each page that names it.
 if (!customElements.get("mock-interview")) {
   const WORDS = {
     en: {
