@@ -232,8 +232,10 @@ if (globalThis.customElements && !customElements.get("one-token")) {
           const query = document.querySelector("[data-md-component=search-query]");
           query.value = field.value.trim() || WORDS.example;
           const toggle = document.querySelector("#__search");
-          if (!toggle.checked) toggle.click(); // a click, which the theme hears
+          const show = () => toggle.checked || toggle.click(); // a click, which the theme hears
+          show();
           query.focus();
+          setTimeout(show, 200); // the theme shuts its search 125 ms after each arrival
         });
         this.replaceChildren(form);
       }
