@@ -48,7 +48,7 @@ def missing(evidence: str) -> list[str]:
 
 
 def test_enough_of_every_kind():
-    assert len(BANK) >= 120
+    assert len(BANK) >= 200
     assert {group for group, _ in interview.bank()} == set(interview.GROUPS)
     for group in interview.GROUPS:
         levels = {row["level"] for row in interview.questions(group)}
