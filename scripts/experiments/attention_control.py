@@ -51,6 +51,7 @@ SIZES = {
     "full": dict(d=256, layers=12, heads=4, time=256, batch=32, steps=3000, texts=256),
 }
 VOCABULARY = 256
+TOLD = {"lowest": 1e-3, "tenfold": 1e-1, "thirtyfold": 3e-1}  # rates in the text
 
 
 def fresh(arm: str, size: dict, seed: int):
@@ -257,6 +258,8 @@ def facts(record) -> dict[str, str]:
         "tokens": integer(size["batch"] * size["time"] * size["steps"]),
         "held_out": integer(size["texts"] * size["time"]),
         "rates": _listed(rates),
+        "rate_highest": f"{rates[-1]:g}",
+        **{f"rate_{word}": f"{rate:g}" for word, rate in TOLD.items()},
         "cap": f"{CAP:g}",
         "tau": f"{TAU:g}",
         "frequency_loss": number(frequency),
@@ -283,9 +286,22 @@ def facts(record) -> dict[str, str]:
             found[f"{arm}_minus_{other}_bound"] = gap.bound()
         if arm == "no_layers":
             continue
-        for word, at in (("best", rate), ("highest", rates[-1])):
+        for word, at in ({"best": rate, "highest": rates[-1]} | TOLD).items():
             peaks = [max(v) for v in _values(record, "largest_logit", arm, at)]
             found[f"{arm}_logit_{word}"] = _large(median(peaks))
+    for word, at in TOLD.items():
+        plain = _losses(record, "plain", at)
+        for arm in best:
+            losses = _losses(record, arm, at)
+            found[f"{arm}_loss_{word}"] = number(median(losses), 3)
+            found[f"{arm}_loss_{word}_range"] = span(losses, 3)
+            if arm != "plain" and all(map(isfinite, losses + plain)):
+                found[f"{arm}_minus_plain_{word}"] = paired(losses, plain).text()
+        bounds = [v[-1] for v in _values(record, "bound", "qk_norm", at)]
+        found[f"qk_norm_bound_{word}"] = _large(median(bounds))
+    for arm in ARMS:
+        ends = [v[-1] for v in _values(record, "entropy", arm, rates[-1])]
+        found[f"{arm}_entropy_highest"] = number(median(ends))
     starts = [
         values[0]
         for arm in ARMS
@@ -315,9 +331,9 @@ def _runs(record) -> list[Run]:
 
 DESIGN = Design(
     says=("trains", "after_training", "differences"),
-    arms=ARMS,
+    arms=(*ARMS, "frozen_scores"),
     without_layers="no_layers",
-    frozen=FROZEN,
+    frozen=FROZEN | {"frozen_scores": "frozen"},
     runs=_runs,
     words={
         "zh": {
@@ -472,7 +488,8 @@ def plot(record, words):
         ]
         draw(bottom, arm, peaks)
     bottom.set_yscale("log")
-    look.plain_log(bottom.yaxis)
+    ticks = {10: "10", 1e3: "1000", 1e5: "10⁵", 1e7: "10⁷", 1e9: "10⁹"}
+    bottom.set_yticks(list(ticks), list(ticks.values()))
     bottom.yaxis.set_minor_locator(NullLocator())
     for axis, title, left in ((top, "by_rate", "loss"), (bottom, "largest", "logit")):
         axis.set_xscale("log")
