@@ -2,8 +2,13 @@
 
 import re
 
-from scripts.experiments import init_gradients, qk_norm_stability
+from scripts.experiments import (
+    attention_control,
+    init_gradients,
+    qk_norm_stability,
+)
 from scripts.measure import records
+from scripts.measure.spread import paired
 
 NUMBER = re.compile(r"[−-]?\d+(?:\.\d+)?")
 
@@ -42,3 +47,40 @@ def test_best_rates_of_attention():
     assert 0 < least <= most < 0.002
     assert numbers(found["qk_clip_best_minus_plain_range"]) == [0, 0]
     assert found["qk_clip_best_rate"] == found["plain_best_rate"]
+
+
+def test_attention_at_rising_rates():
+    """Who learns how far up, who is behind which control, and one best rate for all."""
+    found = facts_of(attention_control, "attention_control")
+    arms = attention_control.ARMS
+    assert len({found[f"{arm}_best_rate"] for arm in arms}) == 1
+    assert float(found["rate_tenfold"]) == 10 * float(found["plain_best_rate"])
+    learned = {arm: float(found[f"{arm}_greatest_learned"]) for arm in arms}
+    assert learned["plain"] < learned["soft_cap"] < learned["qk_clip"]
+    assert learned["qk_norm"] == float(found["rate_highest"]) > learned["qk_clip"]
+    frozen = numbers(found["frozen_best_loss_range"])
+    plain = numbers(found["plain_loss_tenfold_range"])
+    assert plain[0] < frozen[0] and plain[1] > frozen[1]
+    without = numbers(found["no_layers_best_loss_range"])
+    assert numbers(found["plain_loss_thirtyfold_range"])[0] > without[1]
+    assert float(found["frozen_scores_greatest_learned"]) == float(
+        found["rate_thirtyfold"]
+    )
+    assert {found[f"{arm}_not_finite"] for arm in arms} == {"0"}
+    assert numbers(found["clipped_best"]) == [0]
+    for word in ("tenfold", "thirtyfold"):
+        losses = {arm: numbers(found[f"{arm}_loss_{word}"])[0] for arm in arms}
+        assert min(losses, key=losses.get) == "qk_norm"
+
+
+def test_one_of_three_differences_at_the_best_rate_is_resolved():
+    record = records.load(records.RECORDS / "amd-epyc" / "attention_control.json")
+    best = float(attention_control.facts(record)["plain_best_rate"])
+
+    def ends(arm):
+        rows = record.select(quantity="loss", arm=arm, rate=best)
+        return [row["values"][-1] for row in rows]
+
+    gaps = {arm: paired(ends(arm), ends("plain")) for arm in attention_control.ARMS}
+    assert [arm for arm, gap in gaps.items() if gap.resolved] == ["qk_norm"]
+    assert gaps["qk_norm"].mean < 0
