@@ -64,6 +64,8 @@ def test_decoding_with_a_batch_of_one_breaks_batchnorm():
     x = randn(64, 16, seed=1)
     alone = torch.cat([norm(row[None]) for row in x])
     torch.testing.assert_close(alone, norm(x), rtol=0, atol=1e-14)
+    with pytest.raises(ValueError, match="more than 1 value per channel"):
+        norm.train()(x[:1])  # it does need a batch in training
 
 
 def test_one_example_cannot_train_batchnorm():

@@ -163,6 +163,8 @@ def test_pb_relax_approximates_softmax():
     q, k = torch.randn(2, 64, 64, dtype=torch.float64)
     exact = ((q @ k.T) / 8).softmax(dim=-1)
     assert (relaxed_softmax(q, k) - exact).abs().max() < 1e-14
+    approximate = ((q / 32) @ k.T / 8).softmax(dim=-1)  # the 32 never made up for
+    assert (approximate - exact).abs().max() > 0.1
 
 
 def test_normformer_adds_pre_ln_an_attention_norm_and_head_scales():

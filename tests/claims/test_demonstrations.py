@@ -181,3 +181,10 @@ def test_two_layers_without_norms_run_to_nan():
         optimizer.step()
     assert loss < 6  # no NaN, no explosion: log(100) is 4.6
     assert model[:3](tokens).square().mean().sqrt() < 10  # the stream
+    for _ in range(60):  # what depth does, with weights three times as large
+        block = Block()
+        with torch.no_grad():
+            for weight in block.parameters():
+                weight *= 3
+        model.insert(1, block)
+    assert not F.cross_entropy(model(tokens).mT, tokens).isfinite()

@@ -63,20 +63,24 @@ def mislabelled(kind: str, text: str) -> str | None:
 
 def asserts(node) -> bool:
     """assert, torch's assert_close, or a refusal that has to come."""
-    names = ("assert_close", "raises")
-    return isinstance(node, ast.Assert) or getattr(node, "attr", "") in names
+    called = getattr(getattr(node, "func", None), "attr", "")
+    return isinstance(node, ast.Assert) or called in ("assert_close", "raises")
 
 
-def one_sided(verdict: str, text: str) -> bool:
-    """Whether a check of 'holds when' shows one side only: where it holds, or not."""
-    tree, sides = ast.parse(text), 0
-    for node in ast.walk(tree):
+def one_sided(text: str) -> bool:
+    """Whether a check has no counter-case: one condition, for one case.
+
+    Code that decides shows where the claim is true and where it is not, or for a
+    claim that is plainly true or false a case that would come out the other way.
+    """
+    conditions, cases = set(), 0
+    for node in ast.walk(ast.parse(text)):
         if asserts(node):
-            test = getattr(node, "test", None)
-            sides += len(getattr(test, "values", [0]))  # of a and b: two
+            test = getattr(node, "test", node)
+            conditions |= {*map(ast.dump, getattr(test, "values", [test]))}
         if isinstance(node, ast.For):  # a case each
-            sides += any(asserts(inner) for inner in ast.walk(node))
-    return verdict == "holds-when" and sides < 2
+            cases += any(asserts(inner) for inner in ast.walk(node))
+    return len(conditions) + cases < 2
 
 
 CHECKED = [(topic, row) for topic, row in ROWS if row.get("check")]
@@ -99,7 +103,7 @@ def test_a_check_is_what_its_label_says(topic, row):
     text = claims.check_source(topic, row)
     assert mislabelled(row["check"], text) is None
     decides = row["check"] == "code" and row["verdict"] != "open"
-    assert not (decides and one_sided(row["verdict"], text))
+    assert not (decides and one_sided(text))
 
 
 @pytest.mark.parametrize(
@@ -116,12 +120,21 @@ def test_a_wrong_label_is_found(kind, text, says):
     assert mislabelled("code", "import torch\nassert torch.ones(1) == 1") is None
 
 
-def test_a_one_sided_check_is_found():
-    one, two = "assert holds(x)", "assert holds(x)\nassert not holds(y)"
-    cases = "for x, right in cases:\n    assert holds(x) == right"
-    assert one_sided("holds-when", one)
-    assert not one_sided("holds-when", two) and not one_sided("holds-when", cases)
-    assert not one_sided("wrong", one)  # a counterexample is enough
+@pytest.mark.parametrize(
+    ("text", "lacks"),
+    [
+        ("assert holds(x)", True),
+        ("assert holds(x)\nassert holds(x)", True),
+        ("torch.testing.assert_close(y, x)", True),
+        ("torch.testing.assert_close(y, x)\ntorch.testing.assert_close(z, x)", False),
+        ("assert holds(x)\nassert not holds(y)", False),
+        ("assert holds(x) and not holds(y)", False),
+        ("for x, right in cases:\n    assert holds(x) == right", False),
+        ("assert holds(x)\nwith pytest.raises(ValueError):\n    holds(y)", False),
+    ],
+)
+def test_a_check_without_a_counter_case_is_found(text, lacks):
+    assert one_sided(text) == lacks
 
 
 def test_a_copied_check_runs():
@@ -284,6 +297,43 @@ def test_damaged_file_is_one_line(tmp_path, monkeypatch):
 def test_enough_claims_and_checks():
     assert len(ROWS) >= 170
     assert sum(bool(row.get("check")) for _, row in ROWS) >= 110
+    assert 2 * sum(bool(row.get("met")) for _, row in ROWS) >= len(ROWS)
+
+
+KINDS_OF_DECISION = (
+    "by_code",
+    "by_arithmetic",
+    "by_record",
+    "by_source",
+    "undecided",
+)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_counts_on_the_index_are_the_rows(language, monkeypatch):
+    """Each kind of decision once, and together they are all rows."""
+    text = PAGES[language]["claims/index.md"].text
+    for name in ("count", "with_place", *KINDS_OF_DECISION):
+        assert text.count(f"[[ claims.{name} ]]") == 1
+    counts = {name: int(claims.make(name, language)) for name in claims.COUNTS}
+    assert sum(counts[name] for name in KINDS_OF_DECISION) == len(ROWS)
+    assert counts["count"] == len(ROWS)
+    kinds = [{"check": kind} for kind in claims.KINDS] + [{}, {"verdict": "open"}]
+    rows = [("basics", {"verdict": "wrong"} | kind) for kind in kinds]
+    rows[0][1]["met"] = ["https://example.org/"]
+    monkeypatch.setattr(claims, "everything", lambda: rows)
+    found = {name: claims.make(name, language) for name in claims.COUNTS}
+    ones = dict.fromkeys((*KINDS_OF_DECISION, "with_place"), "1")
+    assert found == {"count": "6", "wrong": "5"} | ones | {"by_source": "2"}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_row_without_a_place_says_so(language, monkeypatch):
+    monkeypatch.setattr(claims, "check_source", lambda topic, row: "assert True")
+    heard, bare = claims.WORDS[language]["heard"], dict(GOOD)
+    assert heard not in claims.entry("basics", bare, language)
+    del bare["met"]
+    assert heard in claims.entry("basics", bare, language)
 
 
 def test_ten_lead():

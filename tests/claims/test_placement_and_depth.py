@@ -168,6 +168,8 @@ def test_each_norm_on_the_stream_shrinks_the_gradient():
 def test_post_norm_gradients_near_the_output_ignore_depth():
     ratio = median_gradient(POST, 24, -1) / median_gradient(POST, 6, -1)
     assert 0.6 < ratio < 1.6  # the root of the depth would give a half
+    shrunk = median_gradient(PRE, 24, -1) / median_gradient(PRE, 6, -1)
+    assert shrunk < 0.6  # as it does in Pre-Norm
 
 
 def test_pre_norm_gradients_shrink_with_the_root_of_depth():
@@ -296,6 +298,19 @@ def test_a_cosine_near_one_marks_an_idle_layer():
         at_right_angles = (1 + row.update**2) ** -0.5
         assert row.cosine > 0.9
         assert abs(row.cosine - at_right_angles) < 0.01
+    generator = torch.Generator().manual_seed(0)
+    head = torch.randn(10, 64, generator=generator).double()
+    head[:, 48:] = 0  # reads 48 of 64 features
+    x = torch.zeros(200, 64).double()
+    x[:, :32] = torch.randn(200, 32, generator=generator).double()
+    for features, changed in ((slice(32, 48), True), (slice(48, 64), False)):
+        update = torch.zeros_like(x)
+        update[:, features] = torch.randn(200, 16, generator=generator).double()
+        update *= 0.3 * x.norm(dim=-1, keepdim=True) / update.norm(dim=-1, keepdim=True)
+        cosine = torch.cosine_similarity(x, x + update, dim=-1)
+        assert (cosine - 1.09**-0.5).abs().max() < 1e-6  # 0.96 for both
+        read = [(rms_norm(v) @ head.T).argmax(dim=-1) for v in (x, x + update)]
+        assert ((read[0] != read[1]).double().mean() > 0.1) == changed
 
 
 def test_layer_norm_scaling_wakes_deep_layers_up():

@@ -1,6 +1,7 @@
 """The claims about number formats, cost and time, decided."""
 
 import statistics
+from collections import Counter
 
 import torch
 from torch import nn
@@ -58,13 +59,27 @@ def test_nn_rms_norm_is_faster_than_nn_layer_norm():
 
 def test_layer_norm_needs_two_passes_and_rms_norm_one():
     x = 1000 + random_tokens(512).double()
-    mean = squares = 0.0
-    for count, value in enumerate(x.tolist(), start=1):  # one pass, both statistics
-        before = value - mean
-        mean += before / count
-        squares += before * (value - mean)  # Welford
-    assert abs(mean - x.mean()) < 1e-9
-    assert abs(squares / 512 - x.var(correction=0)) < 1e-9
+    read = Counter()
+
+    def one_by_one(norm):
+        for value in x.tolist():
+            read[norm] += 1
+            yield value
+
+    mean = sum(one_by_one("line by line")) / 512
+    variance = sum((v - mean) ** 2 for v in one_by_one("line by line")) / 512
+    welford = squares = 0.0
+    for count, value in enumerate(one_by_one("Welford"), start=1):
+        before = value - welford
+        welford += before / count
+        squares += before * (value - welford)
+    square = sum(v * v for v in one_by_one("RMSNorm")) / 512
+    assert read == {"line by line": 2 * 512, "Welford": 512, "RMSNorm": 512}
+    for found in (mean, welford):
+        assert abs(found - x.mean()) < 1e-9
+    for found in (variance, squares / 512):
+        assert abs(found - x.var(correction=0)) < 1e-9
+    assert abs(square / x.square().mean() - 1) < 1e-12
     # Neither norm can write its first output before it has read the last input.
     for norm in (F.layer_norm, F.rms_norm):
         last_changed = torch.cat([x[:-1], x[-1:] + 100])

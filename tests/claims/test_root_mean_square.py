@@ -248,6 +248,8 @@ def test_gradients_keep_their_size():
 
     x = random_tokens(10, 64)
     torch.testing.assert_close(gradient(2 * x), gradient(x) / 2)
+    outputs = [F.rms_norm(v, (64,), eps=0.0) for v in (x, 2 * x)]
+    torch.testing.assert_close(*outputs)  # it is the output that stays
 
 
 def test_some_features_estimate_the_root_as_well():
