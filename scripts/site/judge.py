@@ -1,7 +1,8 @@
 """One file that judges a reader's code with the coding tasks' own checks.
 
 It needs torch and nothing else: no copy of the repository, no test runner. What it
-holds is taken from the suites in tests/snippets/coding, so it is as strict as they are.
+holds is taken from the suites of the tasks and of the listings with a bug to spot, so
+it is as strict as they are.
 """
 
 import ast
@@ -24,10 +25,10 @@ from scripts.site.source import (
     without,
 )
 
-PAGE = "interview/coding.md"
+PAGE, LISTINGS = "interview/coding.md", "interview/spot-the-bug.md"
 URI = "interview/judge.py"
-SUITES = ROOT / "tests" / "snippets" / "coding"
-CASES, JUDGING = SUITES / "cases.py", SUITES.parent / "judging.py"
+SUITES = ROOT / "tests" / "snippets"
+CASES, JUDGING = SUITES / "coding" / "cases.py", SUITES / "judging.py"
 HEAD = '''\
 """Judges norms that you wrote yourself. Needs Python 3.10 and torch, nothing else.
 
@@ -36,14 +37,26 @@ HEAD = '''\
     python judge.py my_file.py              judges all that the file defines
     python judge.py                         lists the tasks
 
+A listing of the page "{spot}" is a task too: python judge.py token_norm my_fix.py
+
 Instead of the function a file may hold a module with weight (and bias):
 LayerNorm(d, eps), RMSNorm(d, eps), GroupNorm(groups, channels, eps).
 
 Made from the tests of the page {page}
 """\
 '''
-TAIL = '\n\nif __name__ == "__main__":\n    sys.exit(main(sys.argv[1:], TASKS))\n'
+TAIL = '''
+
+def check(name, sound=False):
+    """In a notebook: judges what its cells define. sound: a listing has no fault."""
+    judge_cells(name, TASKS, sound)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:], TASKS))
+'''
 LINK, MARKS = re.compile(r"\[([^\]]*)\]\([^)]*\)"), re.compile(r"\*\*|\$")
+POINT = re.compile(r"^- (.*)", re.MULTILINE)
 
 
 def add(files, config) -> None:
@@ -56,24 +69,46 @@ def add(files, config) -> None:
 
 
 def tasks() -> list[str]:
-    return sorted(path.stem.removesuffix("_stub") for path in _stubs())
+    """The names of the coding tasks."""
+    stubs = (SNIPPETS / "coding").glob("*_stub.py")
+    return sorted(path.stem.removesuffix("_stub") for path in stubs)
 
 
-def text(language: str, site_url: str) -> str:
+def listings() -> list[str]:
+    """The names of the listings in which one looks for a bug."""
+    return sorted(path.stem for path in (SNIPPETS / "spot_the_bug").glob("*.py"))
+
+
+def on_page(uri: str) -> list[str]:
+    """The tasks of a page, none for most."""
+    return {PAGE: tasks, LISTINGS: listings}.get(uri, list)()
+
+
+def name_of(file: str | None) -> str | None:
+    """The task that a snippet sets, for readers to go on from."""
+    room, _, name = (file or "").removesuffix(".py").partition("/")
+    if room == "coding" and name.endswith("_stub"):
+        return name.removesuffix("_stub")
+    return name if room == "spot_the_bug" else None
+
+
+def text(language: str, site_url: str, names: list[str] | None = None) -> str:
     """The judge's source; what a success says is the page's own, in its language."""
+    names = names or [*tasks(), *listings()]
     learned = _learned(language, site_url)
     sources = [CASES.read_text("utf-8"), JUDGING.read_text("utf-8")]
-    sources += [_checks(name) for name in tasks()]
+    sources += [_checks(name) for name in names]
     own = ["tests", "snippets"]
     lines = {line: None for source in sources for line in _imports(source, own)}
-    data = "".join(_task(name, learned[name]) for name in tasks())
+    data = "".join(_task(name, learned[name]) for name in names)
+    pages = (plain.whereabouts(p, language, site_url) for p in (PAGE, LISTINGS))
     return (
         "\n\n\n".join(
             [
-                HEAD.format(page=plain.whereabouts(PAGE, language, site_url)),
+                HEAD.format(**dict(zip(("page", "spot"), pages, strict=True))),
                 "\n".join(sorted(lines, key=lambda line: (line[:4] == "from", line))),
                 *(_code(source) for source in sources[:2]),
-                *(_function(name) for name in tasks()),
+                *(_function(name) for name in names),
                 f"TASKS = {{\n{data}}}",
             ]
         )
@@ -81,17 +116,24 @@ def text(language: str, site_url: str) -> str:
     )
 
 
-def _stubs() -> list[Path]:
-    return sorted((SNIPPETS / "coding").glob("*_stub.py"))
+def _is_listing(name: str) -> bool:
+    return (SNIPPETS / "spot_the_bug" / f"{name}.py").is_file()
 
 
 def _suite(name: str) -> Path:
-    return SUITES / f"test_{name}.py"
+    room = "spot_the_bug" if _is_listing(name) else "coding"
+    return SUITES / room / f"test_{name}.py"
 
 
 def _checks(name: str) -> str:
     """A task's checks with all that they need of their suite."""
-    return complete(_suite(name), "CHECKS")
+    return complete(_suite(name), *_given(name))
+
+
+def _given(name: str) -> list[str]:
+    """The checks, and for a listing with a bug the usual test, which its fix passes."""
+    usual = "\ndef usual(" in _suite(name).read_text("utf-8")
+    return ["CHECKS", "usual"] if usual else ["CHECKS"]
 
 
 def _imports(source: str, own: list[str]) -> list[str]:
@@ -115,7 +157,8 @@ def _parsed(source: str) -> ast.Module:
 
 
 def _function(name: str) -> str:
-    body = indent(f"{_code(_checks(name))}\n\nreturn CHECKS", "    ")
+    given = "[*CHECKS, usual]" if "usual" in _given(name) else "CHECKS"
+    body = indent(f"{_code(_checks(name))}\n\nreturn {given}", "    ")
     return f"def {name}_task():\n{body}"
 
 
@@ -126,18 +169,28 @@ def _task(name: str, learned: str) -> str:
         for node in suite.body
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
     }
-    rejected = tuple(_words(node.id) for node in named["VARIANTS"].elts)
-    given = [named["JUDGED"].id, rejected, learned, _stub(name)]
-    judged, *others = map(repr, given)
-    arguments = "".join(f"        {a},\n" for a in (judged, f"{name}_task", *others))
+    listing = _is_listing(name)
+    variants = [] if listing else named["VARIANTS"].elts
+    rejected = tuple(_words(node.id) for node in variants)
+    file = f"spot_the_bug/{name}.py" if listing else f"coding/{name}_stub.py"
+    judged = named["LISTING" if listing else "JUDGED"].id
+    fields = {
+        "judged": repr(judged),
+        "checks": f"{name}_task",
+        "rejected": repr(rejected),
+        "learned": repr(learned),
+        "stub": repr(_stub(file)),
+        "listing": repr(listing),
+    }
+    arguments = "".join(f"        {key}={a},\n" for key, a in fields.items())
     return f"    {name!r}: Task(\n{arguments}    ),\n"
 
 
-def _stub(name: str) -> str:
-    """A task's stub, with the snippets that it imports in place of the imports."""
-    text = embedded(f"coding/{name}_stub.py")
+def _stub(file: str) -> str:
+    """A stub or listing, with the snippets that it imports in place of the imports."""
+    text = embedded(file)
     own = SNIPPETS.name
-    given = [node for node in imports(text) if node.module.split(".")[0] == own]
+    given = [n for n in imports(text) if getattr(n, "module", "").split(".")[0] == own]
     parts = [
         complete(ROOT.joinpath(*node.module.split(".")).with_suffix(".py"), alias.name)
         for node in given
@@ -153,13 +206,18 @@ def _words(name: str) -> str:
 
 @cache
 def _learned(language: str, site_url: str) -> dict[str, str]:
-    """The point of each task: the first line below its solution on the page."""
-    path = ROOT / "docs" / language / "pages" / PAGE
-    parts, found = plain.parts(path, language, site_url), {}
-    for part, following in pairwise(parts):
-        if part.kind == "code" and Path(part.file).stem in tasks():
-            point = following.text.lstrip().splitlines()[0].removeprefix("- ")
-            found[Path(part.file).stem] = MARKS.sub("", LINK.sub(r"\1", point))
-    if missing := set(tasks()) - set(found):
-        raise SourceError(f"{PAGE} has no solution of {', '.join(sorted(missing))}")
+    """The point of each task: the first line below its solution on the page, and the
+    second of the answer below a listing, which says why.
+    """
+    found = {}
+    for page, names in ((PAGE, tasks()), (LISTINGS, listings())):
+        path = ROOT / "docs" / language / "pages" / page
+        for part, following in pairwise(plain.parts(path, language, site_url)):
+            name = Path(part.file or "").stem
+            if part.kind == "code" and name in names:
+                points = POINT.findall(following.text)
+                point = points[1 if page == LISTINGS else 0]
+                found[name] = MARKS.sub("", LINK.sub(r"\1", point))
+        if missing := set(names) - set(found):
+            raise SourceError(f"{page} has no solution of {', '.join(sorted(missing))}")
     return found

@@ -13,13 +13,20 @@ from pathlib import Path
 
 from mkdocs.structure.files import File
 
-from scripts.site import copied
-from scripts.site.plain import has_code, lasting, parts, whereabouts
+from scripts.site import copied, judge
+from scripts.site.plain import Part, has_code, lasting, parts, whereabouts
 from scripts.site.source import ROOT, embedded, imports, without
 
 PREFIX = "snippets."
 PROGRAMS = ".programs.js"
 CONSTRAINTS = ROOT / "constraints.txt"
+SETUP = """\
+#@title {title}
+from pathlib import Path
+
+Path("judge.py").write_text(r'''{source}''', "utf-8")
+from judge import check
+"""
 TRITON = re.compile(r"^(import|from) triton\b", re.MULTILINE)
 
 
@@ -32,7 +39,10 @@ def add(file, files, config) -> None:
     if has_code(path.read_text(encoding="utf-8")):
         language, site_url = config.theme["language"], config.site_url or "/"
         book = notebook(path, language, site_url, config.extra["words"])
-        files.append(File.generated(config, uri_of(file), content=dumps(book)))
+        shown = book
+        if judge.on_page(file.src_uri):
+            shown = practice(path, language, site_url, config.extra["words"])
+        files.append(File.generated(config, uri_of(file), content=dumps(shown)))
         if text := programs(book, config.extra["words"]):
             uri = uri_of(file, PROGRAMS)
             files.append(File.generated(config, uri, content=text))
@@ -64,7 +74,32 @@ def programs(book: dict, words: dict) -> str | None:
 def notebook(path: Path, language: str, site_url: str, words: dict) -> dict:
     """The page as a Jupyter notebook (nbformat 4.5)."""
     page = parts(path, language, site_url)
-    uri = path.relative_to(ROOT / "docs" / language / "pages").as_posix()
+    return _book(page, _uri(path, language), language, site_url, words)
+
+
+def practice(path: Path, language: str, site_url: str, words: dict) -> dict:
+    """A page of tasks as a notebook: below each cell to write in stands its check,
+    and below that the answer, folded, as text that running all cells leaves alone.
+    """
+    uri, page = _uri(path, language), []
+    for part in parts(path, language, site_url, folded=True):
+        page.append(part)
+        if part.kind == "code" and (name := judge.name_of(part.file)):
+            page.append(Part("code", f'check("{name}")'))
+    words = words | {"notebook": words["notebook"] + words["notebook_practice"]}
+    book = _book(page, uri, language, site_url, words)
+    source = judge.text(language, site_url, judge.on_page(uri))
+    setup = _code(SETUP.format(title=words["judge"], source=source))
+    setup["metadata"] = {"cellView": "form", "jupyter": {"source_hidden": True}}
+    book["cells"].insert(1, setup | {"id": "judge"})
+    return book
+
+
+def _uri(path: Path, language: str) -> str:
+    return path.relative_to(ROOT / "docs" / language / "pages").as_posix()
+
+
+def _book(page: list, uri: str, language: str, site_url: str, words: dict) -> dict:
     cells = [_text("")]
     for part in page:
         if part.kind == "text":

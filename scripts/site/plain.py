@@ -37,6 +37,7 @@ LINK_ID = re.compile(r"(?<=\))\{ *#[\w-]+ *\}")  # of a section that moved
 LINK = re.compile(
     r"\]\((?P<target>[^)\s:]+\.(?:md|ipynb|json|py))(?P<anchor>#[\w-]+)?\)"
 )
+OPEN, CLOSE = "<details>", "</details>"
 WRITTEN = {"lists": lists, "claims": claims, "interview": asked}  # from data
 LABEL = r"\[((?:[^\[\]]|\[[^\[\]]*\])*)\]"  # code in it may hold brackets
 TAG = re.compile(
@@ -54,12 +55,15 @@ class Part:
     file: str | None = None
 
 
-def parts(path: Path, language: str, site_url: str) -> list[Part]:
-    """The parts of one page. ``site_url`` is the language's, ending in a slash."""
+def parts(path: Path, language: str, site_url: str, folded: bool = False) -> list[Part]:
+    """The parts of one page. ``site_url`` is the language's, ending in a slash.
+
+    ``folded`` keeps folded boxes, each in one text with the code that it holds.
+    """
     facts.check_names(path.read_text(encoding="utf-8"))
     pages = ROOT / "docs" / language / "pages"
     text = without_front_matter(path.read_text(encoding="utf-8")).strip("\n")
-    text = _flatten_boxes(expand(text, language))
+    text = _flatten_boxes(expand(text, language), folded)
     found, lines, at = [], text.splitlines(), 0
     uri = path.relative_to(pages).as_posix()
 
@@ -77,6 +81,35 @@ def parts(path: Path, language: str, site_url: str) -> list[Part]:
         found.append(Part(kind, body, file))
         at = fence.end
     prose(at, len(lines))
+    return _joined(found) if folded else found
+
+
+def _joined(page: list[Part]) -> list[Part]:
+    """The parts, with each folded box as one text that holds the box's code."""
+    found, lines, depth = [], [], 0
+
+    def flush():
+        if body := "\n".join(lines).strip("\n"):
+            found.append(Part("text", body))
+        lines.clear()
+
+    for part in page:
+        if part.kind != "text" and not depth:
+            flush()
+            found.append(part)
+        elif part.kind != "text":
+            kind = "python" if part.kind == "code" else "text"
+            lines.extend(["", f"```{kind}", part.text, "```", ""])
+        else:
+            for line in part.text.splitlines():
+                if line.startswith(OPEN):
+                    depth or flush()
+                    depth += 1
+                lines.append(line)
+                if line == CLOSE:
+                    depth -= 1
+                    depth or flush()
+    flush()
     return found
 
 
@@ -90,12 +123,25 @@ def expand(text: str, language: str) -> str:
     return facts.NAME.sub(fill, text)
 
 
-def _flatten_boxes(text: str) -> str:
-    """Boxes as a bold title and their content, at the level of the page's text."""
+def _flatten_boxes(text: str, folded: bool = False) -> str:
+    """Boxes as a bold title and their content, at the level of the page's text.
+
+    ``folded`` keeps those that one opens as HTML, which notebooks show.
+    """
     out, depth, in_fence = [], [], None
+    folds = []  # the depths of those that are kept
+
+    def leave(depth_of_line):
+        while depth and depth_of_line < depth[-1]:
+            if depth.pop() in folds[-1:]:
+                folds.pop()
+                while not out[-1]:
+                    out.pop()
+                out.extend(["", CLOSE, ""])
+
     for line in text.splitlines():
-        while depth and line.strip() and len(line) - len(line.lstrip()) < depth[-1]:
-            depth.pop()
+        if line.strip():
+            leave(len(line) - len(line.lstrip()))
         removed = depth[-1] if depth else 0
         shown = line[removed:] if line.strip() else ""
         fence = FENCE.match(shown)
@@ -106,9 +152,15 @@ def _flatten_boxes(text: str) -> str:
         box = None if in_fence else BOX.match(shown)
         if box:
             depth.append(removed + len(box["indent"]) + 4)
-            out += [f"**{box['title']}**" if box["title"] else "", ""]
+            title = box["title"] or ""
+            if folded and shown.lstrip().startswith("???"):
+                folds.append(depth[-1])
+                out += [f"{OPEN}<summary>{title}</summary>", ""]
+            else:
+                out += [f"**{title}**" if title else "", ""]
         else:
             out.append(shown)
+    leave(0)
     return "\n".join(out)
 
 

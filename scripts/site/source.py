@@ -181,19 +181,21 @@ def _functions(path: Path, stamp: int) -> dict[str, str]:
     }
 
 
-def complete(path: Path, name: str) -> str:
-    """A name of a Python file below all that it needs of that file: its imports,
-    and the functions and constants that it uses. A file of its own, ready to run.
+def complete(path: Path, *names: str) -> str:
+    """Names of a Python file below all that they need of that file: its imports,
+    and the functions and constants that they use. A file of its own, ready to run.
     """
-    if not path.is_file() or name not in _module(path, path.stat().st_mtime_ns)[2]:
-        raise SourceError(f"{path.relative_to(ROOT)} has no {name}")
-    return _complete(path, name, path.stat().st_mtime_ns)
+    known = _module(path, path.stat().st_mtime_ns)[2] if path.is_file() else {}
+    for name in names:
+        if name not in known:
+            raise SourceError(f"{path.relative_to(ROOT)} has no {name}")
+    return _complete(path, names, path.stat().st_mtime_ns)
 
 
 @cache
-def _complete(path: Path, name: str, stamp: int) -> str:
+def _complete(path: Path, names: tuple[str, ...], stamp: int) -> str:
     lines, body, owner = _module(path, stamp)
-    needed, todo = {}, {name}
+    needed, todo = {}, {*names}
     while todo:
         wanted = todo.pop()
         if wanted in owner and wanted not in needed:

@@ -2,7 +2,6 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from snippets.qk_norm.rope import rotate
-from snippets.rms_norm.reference import rms_norm
 
 
 def qk_norm_attention(
@@ -13,7 +12,7 @@ def qk_norm_attention(
     q, k, v = (
         each.unflatten(-1, (-1, width)).transpose(1, 2) for each in (q, k, v)
     )  # (batch, heads or key_heads, time, width)
-    q = rotate(rms_norm(q, q_gain))
-    k = rotate(rms_norm(k, k_gain))
+    q = rotate(F.rms_norm(q, (width,), q_gain, eps=1e-6))
+    k = rotate(F.rms_norm(k, (width,), k_gain, eps=1e-6))
     y = F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)
     return y.transpose(1, 2).flatten(start_dim=2)

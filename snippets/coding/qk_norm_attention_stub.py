@@ -1,7 +1,6 @@
 from torch import Tensor
 
 from snippets.qk_norm.rope import rotate
-from snippets.rms_norm.reference import rms_norm
 
 
 def qk_norm_attention(
@@ -12,8 +11,8 @@ def qk_norm_attention(
     q is (batch, time, heads * width), k and v are (batch, time, key_heads *
     width): what the three projections return. Both gains are (width,), so
     the width is known; key_heads divides heads, and query heads in a row
-    share a key head. Given: rms_norm(x, gain) over the last dimension;
-    rotate(x), RoPE on (..., time, width). Returns (batch, time, heads *
-    width), for the output projection.
+    share a key head. The norm is RMSNorm with eps 1e-6, F.rms_norm for
+    instance. Given: rotate(x), RoPE on (..., time, width). Returns (batch,
+    time, heads * width), for the output projection.
     """
     raise NotImplementedError

@@ -255,6 +255,18 @@ def test_solutions_pass_and_every_known_wrong_fails(name, module):
         assert any(rejects(check, variant) for check in checks), variant.__name__
 
 
+@pytest.mark.parametrize("name", judge.listings())
+def test_listings_fail_unless_they_have_no_fault(name, module):
+    suite = importlib.import_module(f"tests.snippets.spot_the_bug.test_{name}")
+    task = module.TASKS[name]
+    checks = task.checks()
+    for check in checks:
+        check(suite.JUDGED)
+    sound = suite.JUDGED is suite.LISTING
+    assert task.listing and len(checks) == len(suite.CHECKS) + (not sound)
+    assert any(rejects(check, suite.LISTING) for check in checks) != sound
+
+
 def rejects(check, variant) -> bool:
     try:
         check(variant)
@@ -293,6 +305,26 @@ def test_one_line_for_what_cannot_be_judged(arguments, said, folder):
     assert done.returncode == 2
     assert done.stdout.startswith(said)
     assert done.stdout.count("\n") == 1 and not done.stderr
+
+
+def test_a_listing_is_a_task(folder):
+    done = run(folder, "token_norm", "fix.py")
+    assert done.stdout.startswith("wrote the stub to fix.py"), done.stderr
+    done = run(folder, "token_norm", "fix.py")
+    assert done.returncode == 1
+    assert done.stdout.startswith("TokenNorm: the last token grew: ")
+    path = folder / "fix.py"
+    path.write_text(path.read_text("utf-8").replace("tuple(range(1, x.ndim))", "(-1,)"))
+    done = run(folder, "token_norm", "fix.py")
+    assert done.returncode == 0
+    assert done.stdout.startswith("token_norm is right: it passes 3 checks\n  Why: ")
+
+
+def test_a_class_goes_before_a_stub_that_is_left(folder):
+    stub = (SNIPPETS / "coding" / "rms_norm_stub.py").read_text(encoding="utf-8")
+    (folder / "both.py").write_text(f"{stub}\n{RMS_NORM}", encoding="utf-8")
+    done = run(folder, "rms_norm", "both.py")
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_tasks_are_listed(folder):

@@ -2,7 +2,10 @@
 
 import contextlib
 import io
+import json
+import os
 import re
+import subprocess
 import sys
 import types
 from pathlib import Path
@@ -11,7 +14,8 @@ import nbformat
 import pytest
 import yaml
 
-from scripts.site import lists, notebooks, plain
+from scripts.site import judge, lists, notebooks, plain
+from scripts.site.source import embedded
 from tests.fresh_main import alone, forget_main, runs_alone
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -28,11 +32,19 @@ def with_code() -> list[str]:
     ]
 
 
-def book(uri: str, language: str, site_url: str = URL) -> dict:
+def book(uri: str, language: str, site_url: str = URL, make=None) -> dict:
     text = (ROOT / "docs" / language / "mkdocs.yml").read_text(encoding="utf-8")
     words = yaml.safe_load(text)["extra"]["words"]
     path = ROOT / "docs" / language / "pages" / uri
-    return notebooks.notebook(path, language, site_url, words)
+    return (make or notebooks.notebook)(path, language, site_url, words)
+
+
+def shown(uri: str, language: str, site_url: str = URL) -> dict:
+    """What readers download: pages of tasks for practice, here without the judge."""
+    if not judge.on_page(uri):
+        return book(uri, language, site_url)
+    found = book(uri, language, site_url, notebooks.practice)
+    return found | {"cells": [c for c in found["cells"] if c["id"] != "judge"]}
 
 
 def code_cells(notebook: dict) -> list[dict]:
@@ -73,7 +85,7 @@ def test_runs_alone(uri, monkeypatch):
 
 @pytest.mark.parametrize("uri", with_code())
 def test_both_languages_hold_the_same_code(uri):
-    en, zh = (book(uri, language) for language in ("en", "zh"))
+    en, zh = (shown(uri, language) for language in ("en", "zh"))
     strip = "\n".join
     sources = [
         [strip(c["source"].splitlines()[1:]) for c in code_cells(b)] for b in (en, zh)
@@ -84,9 +96,10 @@ def test_both_languages_hold_the_same_code(uri):
 @pytest.mark.parametrize("language", ["zh", "en"])
 @pytest.mark.parametrize("uri", with_code())
 def test_is_valid_and_has_nothing_left_to_resolve(uri, language):
-    notebook = book(uri, language)
+    notebook = shown(uri, language)
     nbformat.validate(nbformat.from_dict(notebook))
     text = "\n".join(c["source"] for c in notebook["cells"] if "outputs" not in c)
+    text = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
     for left in ("--8<--", "[[", "]]", "!!!", "???", "{ #"):
         assert left not in text, text[max(0, text.find(left) - 80) :][:160]
     assert not re.findall(r"\]\((?!https?:|#)[^)]*\)", text), "relative links"
@@ -95,7 +108,7 @@ def test_is_valid_and_has_nothing_left_to_resolve(uri, language):
 @pytest.mark.parametrize("language", ["zh", "en"])
 @pytest.mark.parametrize("uri", with_code())
 def test_says_what_it_needs(uri, language):
-    cells = book(uri, language)["cells"]
+    cells = shown(uri, language)["cells"]
     code = "\n".join(c["source"] for c in cells if c["cell_type"] == "code")
     first = cells[0]["source"]
     assert "torch" in first
@@ -106,13 +119,122 @@ def test_says_what_it_needs(uri, language):
 @pytest.mark.parametrize("uri", with_code())
 def test_pages_are_named_where_the_site_is_not_published(uri, language):
     """A notebook lasts longer than the server that it was loaded from."""
-    found, given = (book(uri, language, at)["cells"] for at in (LOCAL, URL))
+    found, given = (shown(uri, language, at)["cells"] for at in (LOCAL, URL))
     assert LOCAL not in str(found)
     assert f"<{URL}{uri.removesuffix('.md')}/>" in given[0]["source"]
     assert lists.pages(language)[uri] in found[0]["source"]
     links = re.compile(rf"\[((?:[^\[\]]|`[^`]*`)*)\]\({re.escape(URL)}[^)]*\)")
     for here, there in zip(found[1:], given[1:], strict=True):
         assert here["source"] == links.sub(r"\1", there["source"])
+
+
+PRACTICE = ["interview/coding.md", "interview/spot-the-bug.md"]
+RUN_ALL = """
+import json, sys
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.utils.io import capture_output
+
+sys.path.insert(0, "")
+shell, said = InteractiveShell.instance(), []
+for source in json.load(sys.stdin):
+    with capture_output() as output:
+        shell.run_cell(source).raise_error()
+    said.append(output.stdout)
+sys.stdout.write(json.dumps(said))
+"""
+FIXES = {
+    "TokenNorm": ("dims = tuple(range(1, x.ndim))", "dims = (-1,)"),
+    "accuracy": ("right = total = 0", "model.eval()\n    right = total = 0"),
+    "ParallelLayer": ("h = self.norm(x)\n", "x = h = self.norm(x)\n"),
+    "rms_norm": (
+        "raise NotImplementedError",
+        "return x / (x.square().mean(-1, keepdim=True) + eps).sqrt() * gain",
+    ),
+    "soft_cap": (
+        "raise NotImplementedError",
+        """ratio = z.to(torch.promote_types(z.dtype, torch.float32)) / cap
+    slope = torch.cosh(ratio).pow(-2)
+    return (cap * ratio.tanh()).to(z.dtype), slope.to(z.dtype)""",
+    ),
+}
+
+
+def run_all(sources: list[str], folder) -> list[str]:
+    """What each cell prints in IPython, in a folder where nothing of ours is found."""
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", RUN_ALL],
+        input=json.dumps(["import torch", *sources]),
+        cwd=folder,
+        env=os.environ | {"IPYTHONDIR": str(folder / "ipython")},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return json.loads(done.stdout)[1:]
+
+
+@pytest.mark.parametrize("uri", PRACTICE)
+def test_running_all_leaves_a_reader_with_their_own_code(uri, tmp_path):
+    """Twice: nothing below a task gives its name another meaning."""
+    sources = [
+        c["source"] for c in code_cells(book(uri, "en", URL, notebooks.practice))
+    ]
+    checks = [s for s in sources if s.startswith("check(")]
+    assert len(checks) == len(judge.on_page(uri))
+    said = run_all([*sources, *checks], tmp_path)
+    listing = " is as it came. Change the line that is wrong; or say that\n"
+    for source, text in zip([*sources, *checks], said, strict=True):
+        if source.startswith("check("):
+            assert text.endswith(" is not written yet\n") or listing in text, text
+
+
+@pytest.mark.parametrize("uri", PRACTICE)
+def test_a_check_judges_what_stands_above_it(uri, tmp_path):
+    sources = [
+        c["source"] for c in code_cells(book(uri, "en", URL, notebooks.practice))
+    ]
+    for name, (old, new) in FIXES.items():
+        here = [
+            i for i, s in enumerate(sources) if re.search(rf"^\w+ {name}\(", s, re.M)
+        ]
+        for i in here:
+            assert sources[i].count(old) == 1
+            sources[i] = sources[i].replace(old, new)
+    sources.append('check("offset_norm", True)' if "spot" in uri else "")
+    sources.append('check("half_norm", sound=True)' if "spot" in uri else "")
+    said = dict(zip(sources, run_all(sources, tmp_path), strict=True))
+    if "spot" in uri:
+        assert said['check("token_norm")'].startswith(
+            "token_norm is right: it passes 3"
+        )
+        assert said['check("evaluation")'].startswith("evaluation is right: ")
+        assert said['check("parallel_layer")'].startswith("ParallelLayer: ")
+        assert said['check("offset_norm", True)'].startswith("offset_norm is right: ")
+        assert "float16 rows of size 1000" in said['check("half_norm", sound=True)']
+    else:
+        assert "rms_norm: x of size 300 in torch.float16" in said['check("rms_norm")']
+        assert said['check("soft_cap")'].startswith("soft_cap is right: ")
+        assert said['check("layer_norm")'] == "layer_norm is not written yet\n"
+
+
+@pytest.mark.parametrize("language", ["zh", "en"])
+def test_solutions_are_folded_text(language):
+    cells = shown("interview/coding.md", language)["cells"]
+    texts = [c["source"] for c in cells if c["cell_type"] == "markdown"]
+    code = "\n".join(c["source"] for c in code_cells({"cells": cells}))
+    for name in judge.tasks():
+        solution = embedded(f"coding/{name}.py")
+        (folded,) = [text for text in texts if solution in text]
+        assert folded.startswith("<details><summary>") and folded.endswith("</details>")
+        assert solution.splitlines()[-1] not in code.splitlines(), name
+
+
+def test_the_judge_is_folded_and_whole():
+    cells = book("interview/coding.md", "zh", URL, notebooks.practice)["cells"]
+    (cell,) = [c for c in cells if c["id"] == "judge"]
+    assert cell["metadata"]["jupyter"] == {"source_hidden": True}
+    text = judge.text("zh", URL, judge.tasks())
+    assert text in cell["source"] and "'''" not in text
 
 
 def test_an_address_for_others():

@@ -3,7 +3,10 @@
 `scripts/site/judge.py` puts this text into the one file that readers download.
 """
 
+import ast
 import importlib.util
+import inspect
+import linecache
 import sys
 import textwrap
 import traceback
@@ -28,6 +31,7 @@ class Task:
     rejected: tuple[str, ...]  # wrong versions that the checks reject
     learned: str
     stub: str
+    listing: bool = False  # the stub is code with a bug to spot, or with none
 
 
 def load(path: Path, shown: str):
@@ -52,11 +56,17 @@ def load(path: Path, shown: str):
 def found(attempt, name: str):
     """The function or class of the task, or a module of its form as a function."""
     value = _own(attempt, name)
-    if value is None and name in FORMS:
+    if name in FORMS and (value is None or _is_stub(value)):
         class_name, called = FORMS[name]
         if kind := _own(attempt, class_name):
             return lambda *given, **named: called(kind, *given, **named)
     return value if callable(value) else None
+
+
+def _is_stub(value) -> bool:
+    """Whether a function only says that it is not written yet."""
+    code = getattr(value, "__code__", None)
+    return code is not None and code.co_names == ("NotImplementedError",)
 
 
 def _own(attempt, name: str):
@@ -102,15 +112,18 @@ def problems(attempt, name: str, check) -> list[str]:
     except NotImplementedError:
         return [f"{name} is not written yet"]
     except Exception as error:
-        return [f"{name}: {raised(error, attempt.__file__)}"]
+        return [f"{name}: {raised(error, attempt)}"]
     return []
 
 
-def raised(error: Exception, file: str) -> str:
+def raised(error: Exception, attempt) -> str:
     """What went wrong, and the reader's lines that led to it."""
     said = f"{type(error).__name__}: {error}"
-    frames = traceback.extract_tb(error.__traceback__)
-    lines = [f"  line {f.lineno}: {f.line}" for f in frames if f.filename == file]
+    lines = []
+    for frame, number in traceback.walk_tb(error.__traceback__):
+        if frame.f_globals is vars(attempt):
+            line = linecache.getline(frame.f_code.co_filename, number)
+            lines.append(f"  line {number}: {line.strip()}")
     if not lines:
         return f"does not take or return what the stub says: {said}"
     return "\n".join([said, *lines])
@@ -149,6 +162,44 @@ def _judged(names: list[str], path: Path, shown: str, tasks: dict[str, Task]) ->
     return max([_verdict(attempt, name, tasks[name]) for name in chosen])
 
 
+def judge_cells(name: str, tasks: dict[str, Task], sound: bool) -> None:
+    """Judges what the cells of a notebook define. sound: a listing has no fault."""
+    attempt, task = sys.modules["__main__"], tasks[name]
+    if not found(attempt, task.judged):
+        print(f"no {task.judged} yet: run its cell first")
+    elif task.listing and not sound and _as_it_came(attempt, task):
+        print(f"{name} is as it came. Change the line that is wrong; or say that")
+        print(f'nothing is: check("{name}", sound=True)')
+    else:
+        _verdict(attempt, name, task)
+
+
+def _as_it_came(attempt, task: Task) -> bool:
+    whole = ast.parse(task.stub)
+    pieces = [ast.Module([node], []) for node in whole.body]  # as IPython compiles
+    return any(
+        _does(getattr(attempt, task.judged)) == _does(_defined(task.judged, modules))
+        for modules in (pieces, [whole])
+    )
+
+
+def _defined(name: str, modules: list[ast.Module]):
+    given = {"__name__": "listing"}
+    for module in modules:
+        exec(compile(module, "<listing>", "exec"), given)
+    return given[name]
+
+
+def _does(thing):
+    """What a function or a class says to do, wherever it stands."""
+    if isinstance(thing, type):
+        return {n: _does(v) for n, v in vars(thing).items() if inspect.isroutine(v)}
+    code = getattr(inspect.unwrap(thing), "__code__", thing)
+    if not inspect.iscode(code):
+        return code
+    return code.co_code, code.co_names, [*map(_does, code.co_consts)]
+
+
 def _verdict(attempt, name: str, task: Task) -> int:
     checks = task.checks()
     found = [line for c in checks for line in problems(attempt, task.judged, c)]
@@ -158,7 +209,8 @@ def _verdict(attempt, name: str, task: Task) -> int:
             print(f"... and {len(wrong[LINES:])} more")
         return 1
     some = ", ".join(task.rejected[:SHOWN])
-    print(f"{name} is right: it passes {len(checks)} checks, which reject", end=" ")
-    print(f"{len(task.rejected)} wrong versions ({some}, ...)")
+    which = f", which reject {len(task.rejected)} wrong versions ({some}, ...)"
+    passed = f"{name} is right: it passes {len(checks)} checks"
+    print(passed + which * bool(some))
     print(textwrap.fill(task.learned, 80, initial_indent="  ", subsequent_indent="  "))
     return 0

@@ -30,6 +30,15 @@ def gains(d, *, dtype=torch.float64, seed=0):
     return gain.to(dtype)
 
 
+def with_parameters(module):
+    """The module with vectors as parameters that are not what it was born with."""
+    with torch.no_grad():
+        for i, parameter in enumerate(module.parameters()):
+            if parameter.ndim == 1:
+                parameter.copy_(gains(len(parameter), seed=i))
+    return module
+
+
 def expect(good, case: str, words: str) -> None:
     if not good:
         raise AssertionError(f"{case}: {words}")

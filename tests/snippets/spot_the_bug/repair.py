@@ -1,13 +1,17 @@
-"""The listings with their faulty lines replaced, and inputs that tell them apart."""
+"""The listings with their faulty lines replaced."""
 
 import inspect
 import linecache
 import sys
 import types
 
-import torch
-
-from tests.snippets.coding.cases import close, expect, numbers
+from tests.snippets.coding.cases import (
+    close,
+    expect,
+    gains,
+    numbers,
+    with_parameters,
+)
 
 __all__ = ["close", "expect", "gains", "numbers", "repaired", "with_parameters"]
 
@@ -36,20 +40,3 @@ def repaired(listing, bug: str, fix: str):
     linecache.cache[name] = (len(code), None, code.splitlines(True), name)
     exec(compile(code, name, "exec"), vars(module))
     return getattr(module, listing.__name__)
-
-
-def gains(d, seed=0):
-    """Far from one, one of them negative; float32."""
-    generator = torch.Generator().manual_seed(50 + seed)
-    gain = 0.3 + 2 * torch.rand(d, generator=generator)
-    gain[0] *= -1
-    return gain
-
-
-def with_parameters(module):
-    """The module with parameters that are not what it was born with."""
-    with torch.no_grad():
-        for i, parameter in enumerate(module.parameters()):
-            if parameter.ndim == 1:
-                parameter.copy_(gains(len(parameter), seed=i))
-    return module

@@ -21,7 +21,8 @@ JUDGED = repaired(LISTING, BUG, FIX)
 
 def _inputs():
     q, k, v = (numbers((2, 3, 5, 4), seed=i, dtype=torch.float32) for i in range(3))
-    return q, k, v, gains(4), gains(4, seed=1)
+    gain = [gains(4, seed=seed, dtype=torch.float32) for seed in (0, 1)]
+    return q, k, v, *gain
 
 
 def check_causality(attention):
