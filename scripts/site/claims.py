@@ -7,6 +7,8 @@ names, or by a record; or it is an example, and the citations decide. A row that
 its page names it as `was`: the old anchor stays there, and leads to where the row is.
 """
 
+import re
+
 from scripts.site import citations, lists, source
 from scripts.site import rows as data_rows
 from scripts.site.source import ROOT, SourceError
@@ -17,6 +19,7 @@ VERDICTS = ("holds", "holds-when", "wrong", "open")
 KINDS = ("code", "arithmetic", "record", "example")  # of checks
 FIELDS = {"id", "claim", "verdict", "correct", "page"}
 OPTIONAL = {"met", "check", "cite", "top", "dare", "was"}
+UNPINNED = re.compile(r"^https://github\.com/.*/blob/(?![0-9a-f]{40}/)")
 MARKS = {"holds": "✓", "holds-when": "△", "wrong": "✗", "open": "○"}
 WORDS = {
     "en": {
@@ -92,6 +95,8 @@ def problem_of(row) -> str | None:
     plain = [known[x].url if x in known else x for x in met] if met else met
     if problem := data_rows.problem_of_addresses("met", plain):
         return problem
+    if loose := [place for place in plain or () if UNPINNED.search(place)]:
+        return f"met: {loose[0]} names no commit"
     if row.get("was") not in (None, *topics()):
         return f"was: no topic {row['was']}"
     if row.get("check", "code") not in KINDS:

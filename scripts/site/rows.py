@@ -3,7 +3,7 @@
 import re
 from functools import cache
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from scripts.site import source
 from scripts.site.source import LANGUAGES, SourceError
@@ -69,5 +69,5 @@ def host(address: str) -> str:
     parts = urlsplit(address)
     if parts.hostname == "github.com":
         owner, name, *rest = parts.path.strip("/").split("/")
-        return ": ".join([f"{owner}/{name}", *rest[-1:]])
+        return ": ".join([f"{owner}/{name}", *map(unquote, rest[-1:])])
     return parts.hostname.removeprefix("www.")

@@ -196,6 +196,7 @@ def test_good():
         ({"verdict": "false"}, "verdict is none of"),
         ({"met": ["tutorials"]}, "met: tutorials is no address"),
         ({"met": []}, "met is not a list"),
+        ({"met": ["https://github.com/me/x/blob/main/a.md"]}, "met: https"),
         ({"met": ["https://example.org/"] * 2}, "met is not a list"),
         ({"check": True}, "check is none of"),
         ({"check": "example"}, "an example decides nothing"),
@@ -282,6 +283,8 @@ def test_a_place_is_named_after_its_host_or_repository():
     )
     blob = "https://github.com/me/notes/blob/0ab/a/teaching.md"
     assert claims.place_link(blob) == f"[me/notes: teaching.md]({blob})"
+    blob = "https://github.com/me/notes/blob/0ab/%E5%BD%92%E4%B8%80%20%28BN%29.md"
+    assert claims.place_link(blob) == f"[me/notes: 归一 (BN).md]({blob})"
     assert claims.place_link("ba2016layer").startswith("[Ba et al., 2016](https://")
 
 
