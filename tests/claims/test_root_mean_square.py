@@ -201,7 +201,10 @@ def test_t5_layer_norm_is_layer_norm():
     x = 2 + random_tokens(10, 64).float()
     t5 = T5LayerNorm(64, eps=1e-6)
     torch.testing.assert_close(t5(x), nn.RMSNorm(64, eps=1e-6)(x))
-    assert (t5(x) - nn.LayerNorm(64, eps=1e-6)(x)).abs().max() > 0.5
+    layer_norm = nn.LayerNorm(64, eps=1e-6, bias=False)
+    assert (t5(x) - layer_norm(x)).abs().max() > 0.5
+    centred = x - x.mean(-1, keepdim=True)
+    torch.testing.assert_close(t5(centred), layer_norm(x))  # what it leaves out
 
 
 def test_rms_norm_ignores_a_shift():
