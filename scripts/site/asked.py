@@ -41,6 +41,7 @@ WORDS = {
         "claim": "Claim: ",
         "record": "Record: ",
         "check": "The check",
+        "why": "Evidence and check",
         "items": "{count} items",
         "total": "Together",
         "of_level": " ({level})",
@@ -66,6 +67,7 @@ WORDS = {
         "claim": "说法：",
         "record": "数据记录：",
         "check": "核对代码",
+        "why": "依据与核对代码",
         "items": "{count} 题",
         "total": "合计",
         "of_level": "（{level}）",
@@ -275,19 +277,23 @@ def _score(rows: list[dict], language: str, attributes: str = "") -> str:
 
 def quiz_page(page: str, language: str) -> str:
     """The items of a quiz page under a heading a group."""
-    parts = []
+    parts = ["<div><quiz-paper></quiz-paper></div>"]
     for group in QUIZ_PAGES[page]:
         if rows := interview.quiz(group):
             parts.append(f"## {subject(group, language)} {{ #{group} }}")
-            parts += [_item(group, row, language) for row in rows]
+            parts += [item(group, row, language) for row in rows]
             parts.append(_score(rows, language, " reset"))
     return "\n\n".join(parts)
 
 
-def _item(group: str, row: dict, language: str) -> str:
-    """A quiz item as a form; what the key says is folded under it."""
+def item(group: str, row: dict, language: str, linked: bool = False) -> str:
+    """A quiz item as a form; what the key says is folded under it.
+
+    ``linked`` leaves evidence and check to the item's own page.
+    """
     words, asked, why = WORDS[language], [], []
-    for letter, name in _shuffled(row).items():
+    where = words[row["level"]]
+    for letter, name in shuffled(row).items():
         option = {k: markdown(v[language]) for k, v in row["options"][name].items()}
         asked.append(
             f'- <label><input type="radio" name="choice" value="{name}"> '
@@ -296,19 +302,21 @@ def _item(group: str, row: dict, language: str) -> str:
         why.append(f"- **{letter}**{words['colon']}{option['why']}")
         if name == row["answer"]:
             right = letter
-    key = [
-        words["right"].format(letter=right),
-        "\n".join(why),
-        f"**{words['evidence']}**",
-        evidence(row, language),
-    ]
-    if row.get("check"):
-        code = f"```python\n{check_source(group, row)}\n```"
-        key.append(_folded("note", words["check"], code))
+    key = [words["right"].format(letter=right), "\n".join(why)]
+    if linked:
+        where += f" · {subject(group, language)}"
+        page = next(page for page, groups in QUIZ_PAGES.items() if group in groups)
+        key.append(f"[{words['why']}]({page}.md#{row['id']})")
+    else:
+        key += [f"**{words['evidence']}**", evidence(row, language)]
+        if row.get("check"):
+            code = f"```python\n{check_source(group, row)}\n```"
+            key.append(_folded("note", words["check"], code))
     return "\n\n".join(
         [
-            f'<div class="quiz" id="{row["id"]}" data-answer="{row["answer"]}" '
-            f'data-letter="{right}" markdown>',
+            f'<div class="quiz" id="{row["id"]}" data-level="{row["level"]}" '
+            f'data-answer="{row["answer"]}" data-letter="{right}" markdown>',
+            f'<span class="level">{where}</span>',
             "<form markdown>\n<fieldset markdown>",
             f"<legend markdown>{markdown(row['question'][language])}</legend>",
             "\n".join(asked),
@@ -319,7 +327,7 @@ def _item(group: str, row: dict, language: str) -> str:
     )
 
 
-def _shuffled(row: dict) -> dict[str, str]:
+def shuffled(row: dict) -> dict[str, str]:
     """Letter -> option; each letter is right equally often, in no order."""
     names = sorted(row["options"], key=lambda name: _hash(f"{row['id']} {name}"))
     names.remove(row["answer"])

@@ -1,8 +1,9 @@
-"""The mock interview: every question of the bank as a folded block of the page.
+"""Lists that scripts draw from: the mock interview, and the mixed round of the quiz.
 
-The element <mock-interview> (assets/mock.js) draws from these blocks and asks them one
-by one, each with its follow-up, a folded block inside. Without scripts they are a list
-to read.
+For the interview every question of the bank is a folded block of the page. The element
+<mock-interview> (assets/mock.js) asks them one by one, each with its follow-up, a
+folded block inside. Without scripts they are a list to read. The items of <quiz-round>
+(assets/quiz.js) stand on the quiz's pages as well; without scripts they stay hidden.
 """
 
 from scripts.site import asked, interview
@@ -10,7 +11,7 @@ from scripts.site.interview import GROUPS, LEVELS
 from scripts.site.source import SourceError
 from scripts.site.written import markdown
 
-NAMES = ("interview",)
+NAMES = ("interview", "quiz")
 WORDS = {
     "en": {
         "weak": "**A weak answer:** ",
@@ -26,24 +27,36 @@ WORDS = {
 
 
 def make(name: str, language: str) -> str:
-    """``mock.interview``: the element and its questions."""
+    """``mock.interview``, ``mock.quiz``: the element and what it draws from."""
     if name not in NAMES:
         raise SourceError(f"unknown list {name!r}; known: {', '.join(NAMES)}")
     words = asked.WORDS[language]
     labels = " ".join(f'data-{level}="{words[level]}"' for level in LEVELS)
-    groups = [_group(group, language) for group in GROUPS if interview.questions(group)]
+    if name == "quiz":
+        element, kind = "quiz-round", "quiz-list"
+        labels += " hidden"
+        shown = [asked.item(*pair, language, linked=True) for pair in interview.items()]
+    else:
+        element, kind = "mock-interview", "mock-list"
+        groups = (group for group in GROUPS if interview.questions(group))
+        shown = [_group(group, language) for group in groups]
     return "\n\n".join(
         [
-            "<div><mock-interview></mock-interview></div>",
-            f'<div class="mock-list" data-search-exclude {labels} markdown>',
-            *groups,
+            f"<div><{element}></{element}></div>",
+            f'<div class="{kind}" data-search-exclude {labels} markdown>',
+            *shown,
             "</div>",
         ]
     )
 
 
-def text(language: str) -> str:
-    """The questions as a plain list, for readers that are programs."""
+def text(name: str, language: str) -> str:
+    """The questions as a plain list, for readers that are programs.
+
+    The quiz's items stand on their own pages.
+    """
+    if name == "quiz":
+        return ""
     questions = (row["question"][language] for _, row in interview.bank())
     return "\n".join(f"- {markdown(question)}" for question in questions)
 
@@ -68,7 +81,7 @@ def _question(group: str, row: dict, language: str) -> str:
         [
             f'<details data-level="{row["level"]}" markdown>',
             f'<summary markdown="span">{markdown(row["question"][language])}</summary>',
-            markdown(row["short"][language]),
+            f"<div markdown>\n\n{markdown(row['short'][language])}\n\n</div>",
             words["weak"] + asked.weak(row, language),
             f"[{words['full']}]({group}.md#{row['id']})",
             "<details markdown>",

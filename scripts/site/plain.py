@@ -41,7 +41,7 @@ OPEN, CLOSE = "<details>", "</details>"
 WRITTEN = {"lists": lists, "claims": claims, "interview": asked}  # from data
 LABEL = r"\[((?:[^\[\]]|\[[^\[\]]*\])*)\]"  # code in it may hold brackets
 TAG = re.compile(
-    r"</?(?:div|span|form|fieldset|legend|label|input|quiz-score|print-button)"
+    r"</?(?:div|span|form|fieldset|legend|label|input|quiz-score|quiz-paper|print-button)"
     r"\b[^>]*>"
 )
 
@@ -177,7 +177,7 @@ def _resolve(text: str, language: str) -> str:
         if kind == "explore":
             return explore.text(rest, language)
         if kind == "mock":
-            return mock.text(language)
+            return mock.text(rest, language)
         if kind == "atlas":
             return atlas.make_plain(rest, language)
         return written.fill(match["name"])

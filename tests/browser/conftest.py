@@ -123,6 +123,24 @@ def open_page(browser):
         context.close()
 
 
+@pytest.fixture
+def visit(site, open_page):
+    """visit(path, **context options) -> the page, loaded and watched."""
+    from tests.browser.crawl import Watch  # which imports this module
+
+    watches = []
+
+    def visit(path, **options):
+        page = open_page(**options)
+        watches.append(Watch(page, site[1]))
+        page.goto(site[1] + path)
+        page.wait_for_load_state("networkidle")
+        return page
+
+    yield visit
+    assert not [problem for watch in watches for problem in watch.problems]
+
+
 def urls(language: str) -> list[str]:
     """Addresses of all pages of a language, below the site's root."""
     pages = ROOT / "docs" / language / "pages"

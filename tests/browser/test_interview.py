@@ -1,4 +1,4 @@
-"""The interview section in a browser: filter, quiz, sheet, search; whole without
+"""The question bank in a browser: filter, answers, sheet, search; whole without
 scripts."""
 
 import json
@@ -10,7 +10,7 @@ from scripts.site import asked, interview
 from scripts.site.interview import GROUPS, LEVELS
 from scripts.site.source import LANGUAGES
 from tests.browser.conftest import VIEWPORTS
-from tests.browser.crawl import Watch, axe_violations
+from tests.browser.crawl import axe_violations
 from tests.browser.test_search import results
 
 pytestmark = pytest.mark.skipif(
@@ -24,37 +24,6 @@ QUIZ = next((p for p, of in asked.QUIZ_PAGES.items() if GROUP in of), "")
 ITEMS = interview.quiz(GROUP)
 ANSWERS = " ".join(f"{item['id']}:{item['answer']}" for item in ITEMS)
 SCORE = f"quiz-score[data-items='{ANSWERS}']"
-STATE = "localStorage.getItem('norms-measured.quiz')"
-
-
-@pytest.fixture
-def visit(site, open_page):
-    """visit(path, **context options) -> the page, loaded and watched."""
-    watches = []
-
-    def visit(path, **options):
-        page = open_page(**options)
-        watches.append(Watch(page, site[1]))
-        page.goto(site[1] + path)
-        page.wait_for_load_state("networkidle")
-        return page
-
-    yield visit
-    assert not [problem for watch in watches for problem in watch.problems]
-
-
-def choose(page, item, option) -> None:
-    page.locator(f"#{item['id']} input[value={option}]").check()
-    page.locator(f"#{item['id']} fieldset button").click()
-
-
-def wrong(item) -> str:
-    return next(name for name in item["options"] if name != item["answer"])
-
-
-def score(page) -> str:
-    """The score of the group's items."""
-    return page.locator(f"{SCORE} span").inner_text()
 
 
 @pytest.mark.parametrize(("language", "viewport"), [("zh", "phone"), ("en", "desktop")])
@@ -132,113 +101,6 @@ def test_without_scripts_all_can_be_read(visit, browser_checks):
     browser_checks.add(4)
 
 
-def test_quiz(visit, browser_checks):
-    """Wrong and right answers, score, reload, the other language, reset."""
-    page = visit(f"en/interview/{QUIZ}/", viewport=VIEWPORTS["phone"])
-    first, second = ITEMS[:2]
-    item = page.locator(f"#{first['id']}")
-    item.locator("fieldset button").click()
-    assert item.locator("output").inner_text() == "Choose an option first."
-    choose(page, first, wrong(first))
-    assert item.locator("output").inner_text().startswith("Not right: it is ")
-    assert item.locator("label.wrong, label.right").count() == 2
-    assert item.locator("details").first.get_attribute("open") is not None
-    assert page.evaluate("document.activeElement.tagName") == "SUMMARY"
-    assert item.locator("input:enabled, fieldset button:visible").count() == 0
-    choose(page, second, second["answer"])
-    assert page.locator(f"#{second['id']} output").inner_text() == "Right."
-    said = f"2 of {len(ITEMS)} answered, 1 right."
-    assert score(page) == said
-    assert not axe_violations(page)
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    page.reload()
-    page.locator(f"#{first['id']} label.wrong").wait_for()
-    assert score(page) == said
-    page.goto(page.url.replace(f"{QUIZ}/", "quiz/"))
-    page.locator("quiz-score button").wait_for()
-    assert score(page) == said
-    page.goto(page.url.replace("/en/", "/zh/"))
-    page.once("dialog", lambda dialog: dialog.dismiss())
-    page.locator("quiz-score button").click()
-    assert page.evaluate(STATE) != "{}"
-    page.once("dialog", lambda dialog: dialog.accept())
-    page.locator("quiz-score button").click()
-    assert page.evaluate(STATE) == "{}"
-    page.goto(page.url.replace("quiz/", f"{QUIZ}/"))
-    assert page.locator(f"#{first['id']} fieldset button").is_visible()
-    assert page.locator("label.wrong, label.right").count() == 0
-    browser_checks.add(13)
-
-
-def test_reset_of_a_group(visit, browser_checks):
-    page = visit(f"zh/interview/{QUIZ}/")
-    group = page.locator(f"quiz-score[data-items^='{ITEMS[0]['id']}']")
-    assert group.locator("button").is_hidden()  # nothing to delete
-    choose(page, ITEMS[0], ITEMS[0]["answer"])
-    page.once("dialog", lambda dialog: dialog.accept())
-    group.locator("button").click()
-    assert group.locator("span:focus").count() == 1
-    assert score(page) == f"已答 0/{len(ITEMS)} 题，答对 0 题。"
-    assert page.locator(f"#{ITEMS[0]['id']} input:checked").count() == 0
-    assert page.locator(f"#{ITEMS[0]['id']} input:enabled").count() >= 3
-    browser_checks.add(5)
-
-
-def test_answer_of_an_option_that_is_gone(visit, browser_checks):
-    """A new version of an item is asked anew, and the score knows it."""
-    page = visit(f"en/interview/{QUIZ}/")
-    kept = json.dumps({ITEMS[0]["id"]: {"option": "no-longer-there", "right": True}})
-    page.evaluate("kept => localStorage.setItem('norms-measured.quiz', kept)", kept)
-    page.reload()
-    page.locator(f"#{ITEMS[0]['id']} fieldset button").wait_for()
-    assert score(page) == f"0 of {len(ITEMS)} answered, 0 right."
-    browser_checks.add()
-
-
-def test_a_corrected_key_corrects_an_old_score(visit, browser_checks):
-    page = visit(f"en/interview/{QUIZ}/")
-    first = ITEMS[0]
-    kept = json.dumps({first["id"]: {"option": wrong(first), "right": True}})
-    page.evaluate("kept => localStorage.setItem('norms-measured.quiz', kept)", kept)
-    page.reload()
-    page.locator(f"#{first['id']} label.wrong").wait_for()
-    assert score(page) == f"1 of {len(ITEMS)} answered, 0 right."
-    browser_checks.add()
-
-
-def test_quiz_by_keyboard_after_instant_navigation(visit, browser_checks):
-    page = visit("en/interview/quiz/")
-    page.evaluate("window.stillHere = true")
-    page.locator(f".md-content a[href*='{QUIZ}/#{GROUP}']").click()
-    item = page.locator(f"#{ITEMS[0]['id']}")
-    item.locator("fieldset button").wait_for()
-    assert page.evaluate("window.stillHere") is True
-    item.locator("input").first.focus()
-    page.keyboard.press("Space")
-    page.keyboard.press("Enter")
-    assert item.locator("output").inner_text()
-    page.keyboard.press("Enter")  # the focus is on the key's summary
-    assert item.locator("details").first.get_attribute("open") is None
-    browser_checks.add(3)
-
-
-@pytest.mark.parametrize("kept", ["'no JSON'", "'[1]'", None])
-def test_quiz_where_nothing_can_be_kept(kept, site, open_page, browser_checks):
-    page = open_page()
-    if kept is None:  # as a private window may
-        page.add_init_script(
-            "Storage.prototype.getItem = Storage.prototype.setItem = () => {"
-            " throw new DOMException('no', 'SecurityError') }"
-        )
-    else:
-        page.add_init_script(f"localStorage.setItem('norms-measured.quiz', {kept})")
-    page.goto(f"{site[1]}en/interview/{QUIZ}/")
-    choose(page, ITEMS[0], ITEMS[0]["answer"])
-    choose(page, ITEMS[1], ITEMS[1]["answer"])
-    assert score(page) == f"2 of {len(ITEMS)} answered, 2 right."
-    browser_checks.add()
-
-
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_sheet_prints_in_columns(language, visit, browser_checks):
     page = visit(f"{language}/interview/sheet/")
@@ -267,4 +129,72 @@ def test_search_finds_questions(language, query, visit, site, browser_checks):
     results(page, query)
     hit = page.locator(".md-search-result__link[href*='/interview/']").first
     hit.wait_for(state="attached")
+    browser_checks.add(2)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_link_to_a_question_opens_its_answer(language, visit, browser_checks):
+    """From an address and from another page; not from the page's own contents."""
+    wanted = ROWS[-1]["id"]
+    page = visit(f"{language}/interview/{GROUP}/#{wanted}")
+    assert page.locator(f".asked:has(#{wanted}) > details[open]").count() == 1
+    assert page.locator(f"{SHOWN} details[open]").count() == 1  # no follow-up's
+    page.goto(page.url.split("interview/")[0] + "interview/sheet/")
+    page.wait_for_load_state("networkidle")
+    page.evaluate("window.stillHere = true")
+    link = page.locator(".sheet li a[href*='/interview/']").last
+    target = link.evaluate("a => a.hash.slice(1)")
+    link.click()
+    page.locator(f".asked:has(#{target}) > details[open]").wait_for()
+    assert page.evaluate("window.stillHere") is True
+    page.wait_for_function(
+        f"""() => {{
+        const top = document.getElementById("{target}").getBoundingClientRect().top;
+        return top > 40 && top < innerHeight / 2;
+    }}"""
+    )
+    other = page.locator(".asked:not(:has(details[open])) h2").first
+    name = other.get_attribute("id")
+    page.evaluate(f"location.hash = '#{name}'")
+    page.wait_for_timeout(200)
+    assert page.locator(f".asked:has(#{name}) > details[open]").count() == 0
+    browser_checks.add(5)
+
+
+@pytest.mark.parametrize(("language", "viewport"), [("zh", "phone"), ("en", "desktop")])
+def test_open_all_answers(language, viewport, visit, browser_checks):
+    page = visit(f"{language}/interview/{GROUP}/", viewport=VIEWPORTS[viewport])
+    opener = page.locator(".filter button").last
+    answers = page.locator(f"{SHOWN} > details[open]")
+    for count, pressed in ((len(ROWS), "true"), (0, "false")):
+        opener.click()
+        assert answers.count() == count
+        assert opener.get_attribute("aria-pressed") == pressed
+        assert page.locator(f"{SHOWN} details details[open]").count() == 0
+    assert page.locator(".filter button[aria-pressed=true]").count() == 1  # all levels
+    opener.click()
+    assert not axe_violations(page)
+    browser_checks.add(5)
+
+
+SMALL = """names => [...document.querySelectorAll(names)]
+  .filter(e => e.checkVisibility())
+  .map(e => [e.getBoundingClientRect().height, e.textContent.slice(0, 30)])
+  .filter(([height]) => height < 44)"""
+TOUCHED = """article :is(
+    button, summary, .quiz label, .draw label, mock-interview label, textarea)"""
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("path", [GROUP, QUIZ, "quiz", "mock", "sheet"])
+def test_a_finger_meets_what_it_aims_at(path, language, visit, browser_checks):
+    page = visit(f"{language}/interview/{path}/", viewport=VIEWPORTS["phone"])
+    assert page.evaluate(SMALL, TOUCHED) == []
+    for step in (".draw button", "mock-interview [type=submit]"):
+        if page.locator(step).count():
+            page.locator(step).click()
+            assert page.evaluate(SMALL, TOUCHED) == []
+    while page.locator("mock-interview .mock-main:visible").count():
+        page.locator("mock-interview .mock-main").click()
+        assert page.evaluate(SMALL, TOUCHED) == []
     browser_checks.add(2)

@@ -164,7 +164,9 @@ def test_mock_interview_by_keyboard(language, page, browser_checks):
     assert links.count() == 2
     links.first.click()
     page.wait_for_url(f"{page.address}{language}/interview/{GROUP}.html#question-*")
-    browser_checks.add(3)
+    page.locator(".asked > details[open]").wait_for()
+    assert page.locator(".asked details[open]").count() == 1
+    browser_checks.add(4)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -188,6 +190,28 @@ def test_quiz_by_keyboard(language, page, browser_checks):
     page.keyboard.press("Enter")
     page.locator("quiz-score span:focus").wait_for()
     assert page.evaluate("localStorage['norms-measured.quiz']") == "{}"
+    browser_checks.add(4)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_mixed_round(language, page, browser_checks):
+    """Drawn, answered wrong, drawn again after a reload; its evidence is found."""
+    page.goto(f"{page.address}{language}/interview/quiz.html")
+    items = page.locator("quiz-round .quiz:not([hidden])")
+    for fits, option in ((2, "no"), (1, "yes")):
+        page.locator(".draw [type=submit]").click()
+        assert items.count() == fits
+        items.first.locator(f"input[value={option}]").check()
+        page.keyboard.press("Enter")
+        page.reload()
+        page.locator(".draw [value=missed]").check()
+    assert page.locator(".draw [type=submit]").is_disabled()
+    page.locator(".draw [value=all]").check()
+    page.locator(".draw [type=submit]").click()
+    items.first.locator("summary").click()
+    items.first.locator("details a").click()
+    page.wait_for_url(f"{page.address}{language}/interview/quiz-methods.html#item-*")
+    page.locator(".quiz > details[open]").wait_for()
     browser_checks.add(4)
 
 

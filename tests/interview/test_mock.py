@@ -32,9 +32,23 @@ def test_the_answer_of_a_follow_up_is_folded_behind_it(language):
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_as_text_it_is_the_questions(language):
-    assert len(mock.text(language).splitlines()) == len(interview.bank())
+    assert len(mock.text("interview", language).splitlines()) == len(interview.bank())
 
 
 def test_unknown_name_is_one_line():
-    with pytest.raises(SourceError, match="unknown list 'exam'; known: interview"):
+    with pytest.raises(
+        SourceError, match="unknown list 'exam'; known: interview, quiz"
+    ):
         mock.make("exam", "en")
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_round_has_each_item_once_without_its_code(language):
+    made = mock.make("quiz", language)
+    items = re.findall(r'<div class="quiz" id="([\w-]+)"', made)
+    assert items == [row["id"] for _, row in interview.items()]
+    links = re.findall(r"\]\((quiz-\w+)\.md#([\w-]+)\)\n", made)
+    assert [name for _, name in links] == items
+    pages = {page: asked.quiz_page(page, language) for page in asked.QUIZ_PAGES}
+    assert all(f'id="{name}"' in pages[page] for page, name in links)
+    assert "```" not in made and mock.text("quiz", language) == ""

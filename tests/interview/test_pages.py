@@ -185,7 +185,7 @@ def test_an_item_is_the_same_in_both_languages(monkeypatch):
 
 def test_each_letter_is_right_equally_often():
     letters = Counter(
-        (len(row["options"]), list(asked._shuffled(row).values()).index(row["answer"]))
+        (len(row["options"]), list(asked.shuffled(row).values()).index(row["answer"]))
         for _, row in interview.items()
     )
     for size in {size for size, _ in letters}:
@@ -196,7 +196,7 @@ def test_each_letter_is_right_equally_often():
 def test_the_next_letter_cannot_be_guessed():
     """In the order of the pages, the letter after a letter is not always the same."""
     order = [row for group in GROUPS for row in interview.quiz(group)]
-    places = [list(asked._shuffled(r).values()).index(r["answer"]) for r in order]
+    places = [list(asked.shuffled(r).values()).index(r["answer"]) for r in order]
     steps = Counter((b - a) % 4 for a, b in pairwise(places))
     assert max(steps.values()) < len(order) / 2
 

@@ -42,33 +42,36 @@ wide.addEventListener("change", tuck);
 new MutationObserver(tuck).observe(document.body, { childList: true, subtree: true });
 tuck();
 
-// Lists with buttons to choose from: the ledger by verdict, interview questions by
-// level. Without scripts all of a list is shown.
+// Lists with buttons to choose from: the ledger by verdict, interview questions and
+// quiz items by level. Without scripts all of a list is shown.
 const LISTS = [
   { rows: ".claim", by: "verdict", label: zh ? "按结论筛选" : "Filter by verdict" },
-  { rows: ".asked", by: "level", label: zh ? "按级别筛选" : "Filter by level" },
+  { rows: ".asked, .quiz:not(.quiz-list *)", by: "level", label: zh ? "按级别筛选" : "Filter by level" },
 ];
 const choose = () => {
   if (document.querySelector(".filter")) return;
   for (const { rows, by, label } of LISTS) {
     const list = [...document.querySelectorAll(rows)];
-    if (list.length) list[0].before(filter(list, by, label));
+    const place = document.querySelector("quiz-paper") ?? list[0];
+    if (list.length) place.before(filter(list, by, label));
   }
+  unfold();
 };
 const filter = (list, by, label) => {
   const bar = document.createElement("div");
   bar.className = "filter";
   bar.setAttribute("role", "group");
   bar.setAttribute("aria-label", label);
+  const choices = [];
   const show = (chosen) => {
-    for (const button of bar.children) button.setAttribute("aria-pressed", button.value === chosen);
+    for (const button of choices) button.setAttribute("aria-pressed", button.value === chosen);
     for (const row of list) row.hidden = chosen !== "" && row.dataset[by] !== chosen;
   };
   const add = (value, label, count) => {
     const button = document.createElement("button");
     Object.assign(button, { type: "button", value, textContent: `${label} ${count}` });
     button.addEventListener("click", () => show(value));
-    bar.append(button);
+    choices.push(button);
   };
   add("", zh ? "全部" : "all", list.length);
   for (const value of new Set(list.map((row) => row.dataset[by]))) {
@@ -76,11 +79,32 @@ const filter = (list, by, label) => {
     add(value, same[0].querySelector("." + by).textContent, same.length);
   }
   show("");
+  bar.append(...choices);
+  if (list[0].matches(".asked")) bar.append(opener(list));
   return bar;
+};
+// Opens and closes the answers of a list; a follow-up's stays folded inside.
+const opener = (list) => {
+  const button = document.createElement("button");
+  Object.assign(button, { type: "button", ariaPressed: "false", textContent: zh ? "展开全部答案" : "open all answers" });
+  button.addEventListener("click", () => {
+    const open = button.ariaPressed === "false";
+    for (const row of list) row.querySelector("details").open = open;
+    button.ariaPressed = open;
+  });
+  return button;
+};
+// A link from another page to a question opens its answer.
+const unfold = () => {
+  const named = document.getElementById(location.hash.slice(1));
+  const answer = named?.closest(".asked, .quiz")?.querySelector("details");
+  if (!answer || answer.open) return;
+  answer.open = true;
+  requestAnimationFrame(() => named.scrollIntoView()); // what opened may have moved it
 };
 // A link to a row that the filter hides shows all rows again.
 const reveal = () => {
-  if (document.getElementById(location.hash.slice(1))?.closest("[hidden]:is(.claim, .asked)")) {
+  if (document.getElementById(location.hash.slice(1))?.closest("[hidden]:is(.claim, .asked, .quiz)")) {
     document.querySelector(".filter button").click();
   }
 };
