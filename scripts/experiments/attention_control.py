@@ -51,7 +51,7 @@ SIZES = {
     "full": dict(d=256, layers=12, heads=4, time=256, batch=32, steps=3000, texts=256),
 }
 VOCABULARY = 256
-TOLD = {"lowest": 1e-3, "tenfold": 1e-1, "thirtyfold": 3e-1}  # rates in the text
+TOLD = {"lowest": 1e-3, "threefold": 3e-2, "tenfold": 1e-1, "thirtyfold": 3e-1}
 
 
 def fresh(arm: str, size: dict, seed: int):
@@ -299,9 +299,9 @@ def facts(record) -> dict[str, str]:
                 found[f"{arm}_minus_plain_{word}"] = paired(losses, plain).text()
         bounds = [v[-1] for v in _values(record, "bound", "qk_norm", at)]
         found[f"qk_norm_bound_{word}"] = _large(median(bounds))
-    for arm in ARMS:
-        ends = [v[-1] for v in _values(record, "entropy", arm, rates[-1])]
-        found[f"{arm}_entropy_highest"] = number(median(ends))
+        for arm in ARMS:
+            ends = [v[-1] for v in _values(record, "entropy", arm, at)]
+            found[f"{arm}_entropy_{word}"] = number(median(ends))
     starts = [
         values[0]
         for arm in ARMS
@@ -377,7 +377,7 @@ DESIGN = Design(
 
 WORDS = {
     "zh": {
-        "title": "注意力 logit 的四种控制，学习率逐步加大",
+        "title": "注意力 logit 的四种处理，学习率逐步加大",
         "plain": "不加控制",
         "qk_norm": "QK-Norm",
         "soft_cap": "软上限 {cap}",
@@ -457,7 +457,7 @@ def plot(record, words):
 
     from scripts.measure import look
 
-    figure, (top, bottom) = look.new_figure(words, record, rows=2, height=7.2)
+    figure, (top, bottom) = look.new_figure(words, record, rows=2, height=6.4)
     rates = _rates(record)
     shown = (*ARMS, "no_layers", "frozen", "frozen_qk_norm", "frozen_scores")
     ceiling = 1.15 * max(_losses(record, "no_layers", rates[0]))

@@ -50,7 +50,7 @@ def test_best_rates_of_attention():
 
 
 def test_attention_at_rising_rates():
-    """Who learns how far up, who is behind which control, and one best rate for all."""
+    """Who learns how far up, who ends above which control; one best rate for all."""
     found = facts_of(attention_control, "attention_control")
     arms = attention_control.ARMS
     assert len({found[f"{arm}_best_rate"] for arm in arms}) == 1
@@ -68,6 +68,8 @@ def test_attention_at_rising_rates():
     )
     assert {found[f"{arm}_not_finite"] for arm in arms} == {"0"}
     assert numbers(found["clipped_best"]) == [0]
+    entropies = [float(found[f"{arm}_entropy_tenfold"]) for arm in ("qk_clip", "plain")]
+    assert entropies == sorted(entropies)
     for word in ("tenfold", "thirtyfold"):
         losses = {arm: numbers(found[f"{arm}_loss_{word}"])[0] for arm in arms}
         assert min(losses, key=losses.get) == "qk_norm"
@@ -84,3 +86,14 @@ def test_one_of_three_differences_at_the_best_rate_is_resolved():
     gaps = {arm: paired(ends(arm), ends("plain")) for arm in attention_control.ARMS}
     assert [arm for arm, gap in gaps.items() if gap.resolved] == ["qk_norm"]
     assert gaps["qk_norm"].mean < 0
+
+
+def test_at_the_highest_rate_every_run_is_worse_than_guessing_on_its_way():
+    record = records.load(records.RECORDS / "amd-epyc" / "attention_control.json")
+    guessing = float(attention_control.facts(record)["frequency_loss"])
+    for arm in attention_control.ARMS:
+        for row in record.select(quantity="loss", arm=arm, rate=1.0):
+            least = min(range(len(row["values"])), key=row["values"].__getitem__)
+            below = next(i for i, v in enumerate(row["values"]) if v < guessing)
+            assert max(row["values"][below:least]) > guessing, (arm, row["seed"])
+            assert row["values"][-1] < guessing
