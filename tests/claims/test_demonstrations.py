@@ -140,6 +140,8 @@ def test_minimind_has_17_norms():
             model = Decoder(Sizes(qk_norm=qk_norm))
         norms = [m for m in model.modules() if isinstance(m, RMSNorm)]
         assert len(norms) == number
+        inside = [m for m in model.blocks.modules() if isinstance(m, RMSNorm)]
+        assert len(inside) == number - 1  # 16 in the blocks, without QK-Norm
 
 
 def test_random_tokens_rank_the_placements():
