@@ -41,7 +41,8 @@ OPEN, CLOSE = "<details>", "</details>"
 WRITTEN = {"lists": lists, "claims": claims, "interview": asked}  # from data
 LABEL = r"\[((?:[^\[\]]|\[[^\[\]]*\])*)\]"  # code in it may hold brackets
 TAG = re.compile(
-    r"</?(?:div|span|form|fieldset|legend|label|input|quiz-score|quiz-paper|print-button)"
+    r"</?(?:div|span|form|fieldset|legend|label|input"
+    r"|quiz-score|quiz-paper|sheet-buttons)"
     r"\b[^>]*>"
 )
 

@@ -105,16 +105,67 @@ def test_without_scripts_all_can_be_read(visit, browser_checks):
 def test_sheet_prints_in_columns(language, visit, browser_checks):
     page = visit(f"{language}/interview/sheet/")
     page.evaluate("window.print = () => { window.printed = true }")
-    page.locator("print-button button").click()
+    page.locator("sheet-buttons button").last.click()
     assert page.evaluate("window.printed") is True
     assert page.locator(".sheet > ol > li").count() == len(asked.chosen())
     page.emulate_media(media="print")
     style = "getComputedStyle(document.querySelector('.sheet')).columnCount"
     assert page.evaluate(style) == "2"
-    assert page.locator(".md-header:visible, print-button:visible").count() == 0
+    assert page.locator(".md-header:visible, sheet-buttons:visible").count() == 0
     printed = page.pdf(prefer_css_page_size=True)
     assert len(re.findall(rb"/Type /Page\b", printed)) == 2  # one leaf, both sides
     browser_checks.add(5)
+
+
+@pytest.mark.parametrize(("language", "viewport"), [("zh", "phone"), ("en", "desktop")])
+def test_the_sheet_hides_its_answers(language, viewport, visit, browser_checks):
+    """By keyboard and mouse, one by one, not on paper, and none without being asked."""
+    page = visit(f"{language}/interview/sheet/", viewport=VIEWPORTS[viewport])
+    items = page.locator(".sheet > ol > li")
+    answers = page.locator(".sheet > ol > li > :nth-child(n + 2):not(button)")
+    count = answers.count()
+    assert count >= items.count() == asked.SHEET
+    assert answers.filter(visible=True).count() == count
+    switch = page.locator("sheet-buttons button").first
+    switch.focus()
+    page.keyboard.press("Enter")
+    assert switch.get_attribute("aria-pressed") == "true"
+    assert answers.filter(visible=True).count() == 0
+    assert items.locator("a").filter(visible=True).count() == asked.SHEET
+    shows = items.locator("> button")
+    page.keyboard.press("Tab")  # Print
+    page.keyboard.press("Tab")  # the link of the first question
+    page.keyboard.press("Tab")
+    page.keyboard.press("Space")
+    assert shows.first.get_attribute("aria-expanded") == "true"
+    assert page.evaluate(
+        "document.activeElement.parentElement.hasAttribute('data-open')"
+    )
+    shows.nth(7).click()
+    opened = items.locator("> :not(:first-child, button)").filter(visible=True)
+    assert opened.count() == sum(
+        items.nth(i).locator("> :not(:first-child, button)").count() for i in (0, 7)
+    )
+    assert not axe_violations(page)
+    page.emulate_media(media="print")
+    assert answers.filter(visible=True).count() == count
+    assert shows.filter(visible=True).count() == 0
+    assert len(re.findall(rb"/Type /Page\b", page.pdf(prefer_css_page_size=True))) == 2
+    page.emulate_media(media="screen")
+    shows.nth(7).click()
+    assert shows.nth(7).get_attribute("aria-expanded") == "false"
+    switch.click()
+    assert answers.filter(visible=True).count() == count
+    switch.click()
+    assert answers.filter(visible=True).count() == 0  # asked anew, all of them
+    browser_checks.add(12)
+
+
+def test_the_sheet_without_scripts_is_whole(visit, browser_checks):
+    page = visit("en/interview/sheet/", java_script_enabled=False)
+    assert page.locator(".sheet > ol > li > p:visible").count() >= 2 * asked.SHEET
+    assert page.locator("sheet-buttons button, .sheet button").count() == 0
+    browser_checks.add(2)
 
 
 @pytest.mark.parametrize(("language", "query"), [("zh", "面试"), ("en", "interview")])
