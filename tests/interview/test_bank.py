@@ -15,7 +15,11 @@ BANK = [row for _, row in interview.bank()]
 ITEMS = [row for _, row in interview.items()]
 ROWS = BANK + ITEMS
 CLAIMS = {f"{topic}#{row['id']}" for topic, row in claims.everything()}
-SPACE = re.compile(r"\s+")
+UNSPOKEN = re.compile(r"\[\[.*?\]\]|\\(?:mathrm|operatorname|t?frac)|[`*{}$\\]")
+ENGLISH = re.compile(r"\w+(?:[.,]\d+)?|[=+/^<>]")  # a word, a number, a sign
+HAN = re.compile(r"[\u4e00-\u9fff]")
+A_MINUTE = {"en": 150, "zh": 280}  # words and characters that one says
+HALF_A_MINUTE = (16, 35)  # seconds
 
 
 def texts(row) -> list[tuple[str, dict]]:
@@ -26,6 +30,15 @@ def texts(row) -> list[tuple[str, dict]]:
     for name, option in row["options"].items():
         found += [(f"{name}.{field}", option[field]) for field in ("text", "why")]
     return found
+
+
+def seconds(text: str, language: str) -> float:
+    """How long a text takes aloud; in Chinese a foreign word is as long as two."""
+    plain = UNSPOKEN.sub(" ", text)
+    said = len(ENGLISH.findall(HAN.sub(" ", plain)))
+    if language == "zh":
+        said = len(HAN.findall(plain)) + 2 * said
+    return 60 * said / A_MINUTE[language]
 
 
 def missing(evidence: str) -> list[str]:
@@ -103,6 +116,30 @@ def test_an_answer_speaks_the_names_of_the_field(row, obeyed):
     )
     found = test_terms.unspoken(answer, test_terms.TERMS)
     obeyed(f"{row['id']}: {v.partition(': ')[2]}" for v in found)
+
+
+@pytest.mark.parametrize("row", BANK, ids=lambda row: row["id"])
+def test_the_short_answer_takes_about_half_a_minute(row, obeyed):
+    shortest, longest = HALF_A_MINUTE
+    took = {lang: seconds(row["short"][lang], lang) for lang in LANGUAGES}
+    obeyed(
+        f"{row['id']}: {lang}: {time:.0f} s"
+        for lang, time in took.items()
+        if not shortest <= time <= longest
+    )
+
+
+def test_seconds():
+    assert seconds("word " * 75, "en") == seconds("字" * 140, "zh") == 30
+    assert seconds(r"$x = \frac{1}{2}$ [[ cite.a2020b ]]", "en") == 60 * 4 / 150
+    assert seconds("用 `LayerNorm` 吗？", "zh") == 60 * 4 / 280
+    shortest, longest = HALF_A_MINUTE
+    assert (
+        seconds("No. " * 39, "en") < shortest and seconds("不。" * 70, "zh") < shortest
+    )
+    assert (
+        seconds("No. " * 90, "en") > longest and seconds("不。" * 170, "zh") > longest
+    )
 
 
 GOOD = {
