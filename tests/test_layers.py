@@ -16,6 +16,7 @@ from tests.pages.reading import EN, nav
 ROOT = source.ROOT
 ONLY = {  # by folder: all that its files may import besides the standard library
     "snippets/": {"torch", "triton", "snippets"},
+    "snippets/coding/": {"torch", "triton", "numpy", "snippets"},
     "docs/labs/": {"torch", "matplotlib", "snippets"},
     "scripts/experiments/": {"torch", "matplotlib", "snippets", "scripts.measure"},
 }

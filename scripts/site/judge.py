@@ -40,12 +40,18 @@ HEAD = '''\
 A listing of the page "{spot}" is a task too: python judge.py token_norm my_fix.py
 
 Instead of the function a file may hold a module with weight (and bias):
-LayerNorm(d, eps), RMSNorm(d, eps), GroupNorm(groups, channels, eps).
+LayerNorm(d, eps), RMSNorm(d, eps), GroupNorm(groups, channels, eps),
+BatchNorm(d, eps, momentum) with running_mean and running_var,
+MaskedBatchNorm(d, eps), called with x and mask, and
+AddRMSNorm(d, eps), called with x and residual.
 
 Made from the tests of the page {page}
 """\
 '''
 TAIL = '''
+
+os.environ.setdefault("TRITON_INTERPRET", "1")  # kernels run on the CPU
+
 
 def check(name, sound=False):
     """In a notebook: judges what its cells define. sound: a listing has no fault."""
@@ -56,6 +62,7 @@ if __name__ == "__main__":
     sys.exit(main(sys.argv[1:], TASKS))
 '''
 LINK, MARKS = re.compile(r"\[([^\]]*)\]\([^)]*\)"), re.compile(r"\*\*|\$")
+SUITE = re.compile(r"tests\.snippets\.coding\.test_(\w+)")
 POINT = re.compile(r"^- (.*)", re.MULTILINE)
 
 
@@ -99,7 +106,8 @@ def text(language: str, site_url: str, names: list[str] | None = None) -> str:
     sources = [CASES.read_text("utf-8"), JUDGING.read_text("utf-8")]
     sources += [_checks(name) for name in names]
     own = ["tests", "snippets"]
-    lines = {line: None for source in sources for line in _imports(source, own)}
+    lines = {"import os": None}
+    lines |= {line: None for source in sources for line in _imports(source, own)}
     data = "".join(_task(name, learned[name]) for name in names)
     pages = (plain.whereabouts(p, language, site_url) for p in (PAGE, LISTINGS))
     return (
@@ -158,7 +166,14 @@ def _parsed(source: str) -> ast.Module:
 
 def _function(name: str) -> str:
     given = "[*CHECKS, usual]" if "usual" in _given(name) else "CHECKS"
-    body = indent(f"{_code(_checks(name))}\n\nreturn {given}", "    ")
+    checks = _checks(name)
+    others = [
+        f"{alias.asname} = {suite[1]}_task()\n"
+        for node in imports(checks)
+        if (suite := SUITE.match(getattr(node, "module", "")))
+        for alias in node.names
+    ]
+    body = indent(f"{''.join(others)}{_code(checks)}\n\nreturn {given}", "    ")
     return f"def {name}_task():\n{body}"
 
 
@@ -170,8 +185,7 @@ def _task(name: str, learned: str) -> str:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
     }
     listing = _is_listing(name)
-    variants = [] if listing else named["VARIANTS"].elts
-    rejected = tuple(_words(node.id) for node in variants)
+    rejected = () if listing else tuple(map(_words, _variants(named)))
     file = f"spot_the_bug/{name}.py" if listing else f"coding/{name}_stub.py"
     judged = named["LISTING" if listing else "JUDGED"].id
     fields = {
@@ -184,6 +198,13 @@ def _task(name: str, learned: str) -> str:
     }
     arguments = "".join(f"        {key}={a},\n" for key, a in fields.items())
     return f"    {name!r}: Task(\n{arguments}    ),\n"
+
+
+def _variants(named: dict[str, ast.expr]) -> list[str]:
+    """The names of a suite's wrong versions: functions, or changes of a text."""
+    if isinstance(named["VARIANTS"], ast.List):
+        return [node.id for node in named["VARIANTS"].elts]
+    return list(ast.literal_eval(named["CHANGES"]))
 
 
 def _stub(file: str) -> str:

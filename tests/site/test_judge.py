@@ -1,6 +1,7 @@
 """The file that judges readers' code: alone with torch, as strict as the suites."""
 
 import importlib
+import re
 import subprocess
 import sys
 
@@ -138,7 +139,151 @@ def rms_norm(x, gain, eps=1e-6):
     done = [row * (row.dot(row) / row.numel() + eps) ** -0.5 * gain for row in rows]
     return torch.stack(done).reshape(x.shape).to(x.dtype)
 """
+BATCH_NORM = """
+import torch
+
+class BatchNorm(torch.nn.Module):
+    def __init__(self, features, eps=1e-5, momentum=0.1):
+        super().__init__()
+        self.eps, self.momentum = eps, momentum
+        self.weight = torch.nn.Parameter(torch.ones(features))
+        self.bias = torch.nn.Parameter(torch.zeros(features))
+        self.register_buffer("running_mean", torch.zeros(features))
+        self.register_buffer("running_var", torch.ones(features))
+
+    def forward(self, x):
+        if self.training and len(x) < 2:
+            raise ValueError("one sample")
+        wide, m = x.to(self.weight.dtype), self.momentum
+        mean, var = self.running_mean, self.running_var
+        if self.training:
+            mean, var = wide.mean(0), wide.var(0, correction=0)
+            new = wide.detach().mean(0), wide.detach().var(0)
+            self.running_mean = (1 - m) * self.running_mean + m * new[0]
+            self.running_var = (1 - m) * self.running_var + m * new[1]
+        scale = self.weight / torch.sqrt(var + self.eps)
+        return ((wide - mean) * scale + self.bias).to(x.dtype)
+"""
+BY_CALL = """
+from torch.nn import functional as F
+
+def batch_norm(x, gain, bias, mean, var, training, momentum=0.1, eps=1e-5):
+    wide = x.to(gain.dtype)
+    y = F.batch_norm(wide, mean, var, gain, bias, training, momentum, eps)
+    return y.to(x.dtype)
+"""
+MASKED = """
+import torch
+
+class MaskedBatchNorm(torch.nn.Module):
+    def __init__(self, features, eps=1e-5):
+        super().__init__()
+        self.eps = eps
+        self.weight = torch.nn.Parameter(torch.ones(features))
+        self.bias = torch.nn.Parameter(torch.zeros(features))
+
+    def forward(self, x, mask):
+        wide = torch.promote_types(x.dtype, torch.float32)
+        real = mask[..., None]
+        h = torch.where(real, x, 0).to(wide)
+        n = mask.sum()
+        c = torch.where(real, h - h.sum((0, 1)) / n, 0)
+        r = (torch.einsum("btd,btd->d", c, c) / n + self.eps).rsqrt()
+        return torch.where(real, c * r * self.weight + self.bias, 0).to(x.dtype)
+"""
+ADD = """
+import torch
+
+class AddRMSNorm(torch.nn.Module):
+    def __init__(self, dim, eps=1e-6):
+        super().__init__()
+        self.eps, self.weight = eps, torch.nn.Parameter(torch.ones(dim))
+
+    def forward(self, x, residual):
+        stream = residual + x
+        wide = stream.to(torch.promote_types(x.dtype, torch.float32))
+        gain = self.weight.to(wide.dtype)
+        y = torch.nn.functional.rms_norm(wide, gain.shape, gain, self.eps)
+        return y.to(x.dtype), stream
+"""
+BY_NUMPY = """
+import numpy as np
+
+def numpy_layer_norm(x, gain, bias, eps=1e-5):
+    kind = np.promote_types(x.dtype, "f4")
+    c = x - x.mean(-1, keepdims=True, dtype=kind)
+    r = 1 / np.sqrt(np.einsum("...i,...i->...", c, c) / x.shape[-1] + eps)
+    return (c * r[..., None] * gain + bias).astype(x.dtype)
+
+def numpy_rms_norm(x, gain, eps=1e-6):
+    wide = np.asarray(x, np.promote_types(x.dtype, "f4"))
+    length = np.linalg.norm(wide, axis=-1, keepdims=True)
+    root = np.hypot(length / np.sqrt(x.shape[-1]), np.sqrt(eps))
+    return (wide * gain / root).astype(x.dtype)
+"""
+BY_MOMENTS = """
+import torch
+
+def batch_norm_backward(grad_y, x, gain, eps=1e-5):
+    h, g = x.to(gain.dtype), grad_y.to(gain.dtype)
+    var, mean = torch.var_mean(h, 0, correction=0)
+    slope = gain / (var + eps).sqrt()
+    n = (h - mean) / (var + eps).sqrt()
+    projected = g - g.mean(0) - n * torch.einsum("nd,nd->d", g, n) / len(x)
+    return (slope * projected).to(x.dtype), (g * n).sum(0), g.sum(0)
+"""
+KERNELS = """
+import triton
+import triton.language as tl
+
+@triton.jit
+def rms_norm_kernel(
+    x, gain, y, stride, eps, WIDTH: tl.constexpr, COLUMNS: tl.constexpr
+):
+    at = tl.arange(0, COLUMNS)
+    x += tl.program_id(0) * stride
+    y += tl.program_id(0) * WIDTH
+    h = tl.load(x + at, at < WIDTH, 0.0).to(tl.float32)
+    root = tl.sqrt(tl.sum(h * h) / WIDTH + eps)
+    g = tl.load(gain + at, at < WIDTH, 0.0).to(tl.float32)
+    tl.store(y + at, (h / root * g).to(y.dtype.element_ty), at < WIDTH)
+
+@triton.jit
+def layer_norm_kernel(
+    x, gain, bias, y, stride, eps, WIDTH: tl.constexpr, COLUMNS: tl.constexpr
+):
+    # The pieces' means and squares are merged on the way: two walks.
+    at = tl.arange(0, COLUMNS)
+    x += tl.program_id(0) * stride
+    y += tl.program_id(0) * WIDTH
+    mean = 0.0
+    squares = 0.0
+    for first in range(0, WIDTH, COLUMNS):
+        inside = first + at < WIDTH
+        n = tl.minimum(COLUMNS, WIDTH - first)
+        h = tl.load(x + first + at, inside, 0.0).to(tl.float32)
+        here = tl.sum(h) / n
+        c = tl.where(inside, h - here, 0.0)
+        step = here - mean
+        squares += tl.sum(c * c) + step * step * first * n / (first + n)
+        mean += step * n / (first + n)
+    r = 1 / tl.sqrt(squares / WIDTH + eps)
+    for first in range(0, WIDTH, COLUMNS):
+        inside = first + at < WIDTH
+        h = tl.load(x + first + at, inside, 0.0).to(tl.float32)
+        g = tl.load(gain + first + at, inside, 0.0).to(tl.float32)
+        b = tl.load(bias + first + at, inside, 0.0).to(tl.float32)
+        z = (h - mean) * r * g + b
+        tl.store(y + first + at, z.to(y.dtype.element_ty), inside)
+"""
 RIGHT = [
+    BATCH_NORM,
+    BY_CALL,
+    MASKED,
+    ADD,
+    BY_NUMPY,
+    BY_MOMENTS,
+    KERNELS,
     BY_TORCH,
     BY_MATRIX,
     BY_GROUP,
@@ -204,13 +349,23 @@ def test_a_first_attempt(folder):
     assert "float16" in done.stdout and "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("code", RIGHT, ids=range(len(RIGHT)))
-def test_other_right_ways_pass(code, folder):
-    (folder / "other.py").write_text(code, encoding="utf-8")
-    done = run(folder, "other.py")
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert " is right: it passes " in done.stdout
-    assert "The point: " in done.stdout
+def test_right_ways_written_differently_pass(folder):
+    """At least ten, by other algebra, einsum, torch's own calls, modules and arrays."""
+    assert len(RIGHT) >= 10
+    paths = [folder / f"other_{number}.py" for number in range(len(RIGHT))]
+    for path, code in zip(paths, RIGHT, strict=True):
+        path.write_text(code, encoding="utf-8")
+    judging = (
+        "import judge, sys\nfor path in sys.argv[1:]: judge.main([path], judge.TASKS)"
+    )
+    names = [path.name for path in paths]
+    command = [sys.executable, "-c", judging, *names]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    wanted = sum(len(re.findall(r"^(?:def|class) ", code, re.M)) for code in RIGHT)
+    wanted -= BY_TORCH.count("def wide")
+    assert done.stdout.count(" is right: it passes ") == wanted, done.stdout
+    assert done.stdout.count("The point: ") == wanted
+    assert not done.stderr
 
 
 @pytest.mark.parametrize(
@@ -325,6 +480,44 @@ def test_a_class_goes_before_a_stub_that_is_left(folder):
     (folder / "both.py").write_text(f"{stub}\n{RMS_NORM}", encoding="utf-8")
     done = run(folder, "rms_norm", "both.py")
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_module_that_is_wrong_fails(module, tmp_path, capsys):
+    path = tmp_path / "wrong.py"
+    for code, old, new in (
+        (BATCH_NORM, "wide.detach().var(0)", "wide.detach().var(0, correction=0)"),
+        (
+            MASKED,
+            "torch.where(real, h - h.sum((0, 1)) / n, 0)",
+            "h - h.sum((0, 1)) / n",
+        ),
+        (ADD, "x.dtype), stream", "x.dtype), residual"),
+        (BY_NUMPY, "dtype=kind", "dtype=x.dtype"),
+        (KERNELS, "c = tl.where(inside, h - here, 0.0)", "c = h - here"),
+    ):
+        assert old in code
+        path.write_text(code.replace(old, new), encoding="utf-8")
+        assert module.main([str(path)], module.TASKS) == 1
+        assert ": " in capsys.readouterr().out
+
+
+def test_what_a_task_needs_is_told(folder):
+    """A file that imports what is not installed."""
+    (folder / "triton.py").write_text("raise ModuleNotFoundError(name='triton')")
+    (folder / "kernel.py").write_text("import triton\n")
+    judging = "import judge, sys\nsys.exit(judge.main(['kernel.py'], judge.TASKS))"
+    command = [sys.executable, "-c", judging]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    (folder / "triton.py").unlink()
+    assert done.returncode == 2 and done.stdout.count("\n") == 1
+    assert "pip install triton, on Linux; no GPU is needed" in done.stdout
+
+
+def test_a_kernel_is_below_its_decorator(module, tmp_path, capsys):
+    path = tmp_path / "bare.py"
+    path.write_text("def rms_norm_kernel(*given, **sizes):\n    pass\n")
+    assert module.main([str(path)], module.TASKS) == 1
+    assert "@triton.jit is missing" in capsys.readouterr().out
 
 
 def test_tasks_are_listed(folder):

@@ -14,6 +14,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+NEEDED = {
+    "numpy": "pip install numpy",
+    "triton": "pip install triton, on Linux; no GPU is needed",
+}
 SHOWN = 4  # wrong versions named after a success
 LINES = 5  # of what is wrong
 
@@ -47,6 +51,8 @@ def load(path: Path, shown: str):
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
         reason = f"{type(error).__name__}: {error}".splitlines()[0]
+        if isinstance(error, ModuleNotFoundError) and error.name in NEEDED:
+            reason += f" ({NEEDED[error.name]})"
         raise AttemptError(f"{shown} does not import: {reason}") from None
     finally:
         sys.dont_write_bytecode = before
@@ -72,34 +78,57 @@ def _is_stub(value) -> bool:
 def _own(attempt, name: str):
     """What the reader's file itself defines under a name; imports do not count."""
     value = getattr(attempt, name, None)
-    return value if getattr(value, "__module__", "") == attempt.__name__ else None
+    written = getattr(value, "fn", value)  # below @triton.jit
+    return value if getattr(written, "__module__", "") == attempt.__name__ else None
 
 
 def _layer_norm(kind, x, gain, bias, *eps):
-    return _called(kind(gain.numel(), *eps), x, weight=gain, bias=bias)
+    return _called(kind(gain.numel(), *eps), [x], weight=gain, bias=bias)
 
 
 def _rms_norm(kind, x, gain, *eps):
-    return _called(kind(gain.numel(), *eps), x, weight=gain)
+    return _called(kind(gain.numel(), *eps), [x], weight=gain)
 
 
 def _group_norm(kind, x, groups, gain, bias, *eps):
-    return _called(kind(groups, gain.numel(), *eps), x, weight=gain, bias=bias)
+    return _called(kind(groups, gain.numel(), *eps), [x], weight=gain, bias=bias)
+
+
+def _add_rms_norm(kind, x, residual, gain, *eps):
+    return _called(kind(gain.numel(), *eps), [x, residual], weight=gain)
+
+
+def _masked_batch_norm(kind, x, mask, gain, bias, *eps):
+    return _called(kind(gain.numel(), *eps), [x, mask], weight=gain, bias=bias)
+
+
+def _batch_norm(kind, x, gain, bias, mean, var, training, *rest):
+    module = kind(gain.numel(), **dict(zip(("momentum", "eps"), rest, strict=False)))
+    module.train(training)
+    running = {"running_mean": mean, "running_var": var}
+    y = _called(module, [x], weight=gain, bias=bias, **running)
+    for name, tensor in running.items():
+        if (new := getattr(module, name)) is not tensor:  # not updated in place
+            tensor.copy_(new)
+    return y
 
 
 FORMS = {
     "layer_norm": ("LayerNorm", _layer_norm),
     "rms_norm": ("RMSNorm", _rms_norm),
     "group_norm": ("GroupNorm", _group_norm),
+    "add_rms_norm": ("AddRMSNorm", _add_rms_norm),
+    "batch_norm": ("BatchNorm", _batch_norm),
+    "masked_batch_norm": ("MaskedBatchNorm", _masked_batch_norm),
 }
 
 
-def _called(module, x, **weights):
-    """The module's output, with the tensors in place of its parameters."""
+def _called(module, inputs, **weights):
+    """The module's output, with the tensors in place of its parameters and buffers."""
     for name, tensor in weights.items():
         delattr(module, name)
         setattr(module, name, tensor)
-    return module(x)
+    return module(*inputs)
 
 
 def problems(attempt, name: str, check) -> list[str]:
@@ -109,9 +138,11 @@ def problems(attempt, name: str, check) -> list[str]:
     except AssertionError as wrong:
         said = str(wrong).splitlines() or ["an assertion of its own fails"]
         return [f"{name}: {line}" for line in said]
-    except NotImplementedError:
-        return [f"{name} is not written yet"]
     except Exception as error:
+        while error.__cause__:  # Triton's interpreter wraps what a kernel raises
+            error = error.__cause__
+        if isinstance(error, NotImplementedError):
+            return [f"{name} is not written yet"]
         return [f"{name}: {raised(error, attempt)}"]
     return []
 

@@ -1,5 +1,6 @@
 """Inputs and comparisons of the coding tasks. Failures say the case, not the fix."""
 
+import warnings
 from contextlib import contextmanager
 from functools import wraps
 
@@ -62,6 +63,67 @@ def in_every_dtype(check):
             raise AssertionError("\n".join(wrong))
 
     return checks
+
+
+def in_numpy(check):
+    """A check of tensors as one of arrays.
+
+    bfloat16, which NumPy lacks, goes in as float32 and is rounded on the way out.
+    """
+
+    @wraps(check)
+    def checks(judged):
+        def called(*given):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # torch overflows in silence
+                return _tensor(judged(*map(_array, given)), given[0].dtype)
+
+        check(called)
+
+    return checks
+
+
+def _array(given):
+    if not isinstance(given, torch.Tensor):
+        return given
+    return (given.float() if given.dtype == torch.bfloat16 else given).numpy()
+
+
+def _tensor(found, dtype):
+    try:
+        y = torch.from_numpy(found)
+    except TypeError:
+        return found
+    return y.to(dtype) if (y.dtype, dtype) == (torch.float32, torch.bfloat16) else y
+
+
+def by_rows(kernel, x, vectors, eps, columns, case):
+    """What a Triton kernel makes of x, one program a row, on the CPU.
+
+    NaN stands around all that it may read, and y is cut out of more NaN.
+    """
+    expect(hasattr(kernel, "run"), case, "no kernel: @triton.jit is missing")
+    rows, width = x.shape
+    x = _among_nan(x, width + 3, columns)
+    vectors = [_among_nan(each[None], width, columns)[0] for each in vectors]
+    nothing = torch.full_like(x, torch.nan, memory_format=torch.contiguous_format)
+    y = _among_nan(nothing, width, columns)
+    sizes = {"WIDTH": width, "COLUMNS": columns}
+    with unchanged(case, x, *vectors), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # NumPy's, which computes the kernel
+        kernel[(rows,)](x, *vectors, y, x.stride(0), eps, **sizes)
+    memory = y.as_strided((rows * width + 2 * columns,), (1,), 0)
+    for edge in (memory[:columns], memory[-columns:]):
+        expect(bool(edge.isnan().all()), case, "writes outside of y")
+    return y
+
+
+def _among_nan(x, stride, columns):
+    """x with rows that begin stride apart, and NaN wherever it is not."""
+    rows, width = x.shape
+    size = rows * stride + 2 * columns
+    memory = torch.full((size,), torch.nan, dtype=x.dtype)
+    return memory.as_strided((rows, width), (stride, 1), columns).copy_(x)
 
 
 def close(what, actual, expected, rtol=1e-9, *, atol=0.0, case="", rowwise=True):
