@@ -457,7 +457,7 @@ def plot(record, words):
 
     from scripts.measure import look
 
-    figure, (top, bottom) = look.new_figure(words, record, rows=2, height=6.4)
+    figure, (top, bottom) = look.new_figure(words, record, rows=2, height=5.9)
     rates = _rates(record)
     shown = (*ARMS, "no_layers", "frozen", "frozen_qk_norm", "frozen_scores")
     ceiling = 1.15 * max(_losses(record, "no_layers", rates[0]))
