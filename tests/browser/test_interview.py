@@ -117,10 +117,14 @@ def test_sheet_prints_in_columns(language, visit, browser_checks):
     browser_checks.add(5)
 
 
-@pytest.mark.parametrize(("language", "viewport"), [("zh", "phone"), ("en", "desktop")])
-def test_the_sheet_hides_its_answers(language, viewport, visit, browser_checks):
+@pytest.mark.parametrize(
+    ("language", "viewport", "scheme"),
+    [("zh", "phone", "dark"), ("en", "desktop", "light")],
+)
+def test_the_sheet_hides_its_answers(language, viewport, scheme, visit, browser_checks):
     """By keyboard and mouse, one by one, not on paper, and none without being asked."""
-    page = visit(f"{language}/interview/sheet/", viewport=VIEWPORTS[viewport])
+    options = {"viewport": VIEWPORTS[viewport], "color_scheme": scheme}
+    page = visit(f"{language}/interview/sheet/", **options)
     items = page.locator(".sheet > ol > li")
     answers = page.locator(".sheet > ol > li > :nth-child(n + 2):not(button)")
     count = answers.count()
