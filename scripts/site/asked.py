@@ -305,8 +305,7 @@ def item(group: str, row: dict, language: str, linked: bool = False) -> str:
     key = [words["right"].format(letter=right), "\n".join(why)]
     if linked:
         where += f" · {subject(group, language)}"
-        page = next(page for page, groups in QUIZ_PAGES.items() if group in groups)
-        key.append(f"[{words['why']}]({page}.md#{row['id']})")
+        key.append(f"[{words['why']}]({page_of(group)}.md#{row['id']})")
     else:
         key += [f"**{words['evidence']}**", evidence(row, language)]
         if row.get("check"):
@@ -325,6 +324,11 @@ def item(group: str, row: dict, language: str, linked: bool = False) -> str:
             "</div>",
         ]
     )
+
+
+def page_of(group: str) -> str:
+    """The quiz page that shows a group's items."""
+    return next(page for page, groups in QUIZ_PAGES.items() if group in groups)
 
 
 def shuffled(row: dict) -> dict[str, str]:

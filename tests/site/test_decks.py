@@ -10,6 +10,7 @@ from anki.collection import (
     Collection,
     ImportAnkiPackageOptions,
     ImportAnkiPackageRequest,
+    ImportCsvRequest,
 )
 
 from scripts.site import asked, decks, interview, lists
@@ -34,6 +35,17 @@ ROW = {
     "weak": {"said": said("Said"), "wrong": said("Wrong")},
     "follow_up": {"question": said("Asked"), "answer": said("Answered")},
 }
+ITEM = {
+    "id": "an-item",
+    "level": "engineer",
+    "question": TEXT,
+    "options": {
+        name: {"text": said(f"Option {name}"), "why": said(f"Because {name}")}
+        for name in ("one", "two", "three")
+    },
+    "answer": "two",
+    "evidence": ["rmsnorm/rms-norm.md#backward", "cite:zhang2019rms"],
+}
 FULL = "**Bold** and `a < b`, [[ cite.zhang2019rms ]].\n\n- one\n- two\n\n$$\na < b\n$$"
 BANK = [
     ("rms-norm", ROW | {"answer": {"en": FULL, "zh": FULL}}),
@@ -46,7 +58,16 @@ def bank(monkeypatch):
     """A bank of two questions that a test may change."""
     made = deepcopy(BANK)
     monkeypatch.setattr(interview, "bank", lambda: made)
+    monkeypatch.setattr(interview, "items", lambda: [])
     monkeypatch.setattr(asked, "subject", lambda group, language: group)
+    return made
+
+
+@pytest.fixture
+def quiz(bank, monkeypatch):
+    """A bank and two quiz items that a test may change."""
+    made = [("rms-norm", deepcopy(ITEM)), ("rms-norm", deepcopy(ITEM) | {"id": "b"})]
+    monkeypatch.setattr(interview, "items", lambda: made)
     return made
 
 
@@ -131,6 +152,66 @@ def test_what_a_card_shows(bank, collection):
     assert f'href="{URL}rmsnorm/rms-norm/#backward"' in answer
     assert f'href="{URL}interview/rms-norm/#a-question"' in answer
     assert not re.search(r"\[\[|\$|\{\{|\.md", answer)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_an_item_is_a_card(language, quiz, collection):
+    """Options in front; the right one and why behind; the others' reasons folded."""
+    collection.take(decks.package(language, URL, MOMENT))
+    assert collection.note_count() == collection.card_count() == 8
+    note = collection.get_note(min(notes(collection, "tag:norms::quiz")))
+    assert tuple(note.keys()) == decks.QUIZ_FIELDS + decks.LABELS
+    assert sorted(note.tags) == ["norms::engineer", "norms::quiz", "norms::rms-norm"]
+    front, back = shown(collection, "quiz")
+    letters = asked.shuffled(ITEM)
+    right = next(letter for letter, name in letters.items() if name == "two")
+    places = [words(front).index(f"{k} Option {v}") for k, v in letters.items()]
+    assert places == sorted(places)
+    assert "Because" not in front and words(back).count("Because") == 3
+    first, folded = back.split("<details>")
+    key = asked.WORDS[language]["right"].format(letter=right)
+    assert words(first).startswith(key) and "Because two" in words(first)
+    for letter in letters.keys() - {right}:
+        assert f"{letter} Because {letters[letter]}" in words(folded)
+    assert f'href="{URL}interview/quiz-methods/#an-item"' in folded
+
+
+def test_an_updated_item_keeps_its_schedule(quiz, collection):
+    """Also where a deck without items was there before, and where a key changes."""
+    items, quiz[:] = list(quiz), []
+    collection.take(decks.package("en", URL, MOMENT - 60))
+    learned = list(collection.find_cards(""))
+    collection.sched.set_due_date(learned, "5")
+    quiz[:] = items
+    log = collection.take(decks.package("en", URL, MOMENT))
+    assert (len(log.new), collection.note_count()) == (2, 8)
+    learned += (new := collection.find_cards("tag:norms::quiz"))
+    collection.sched.set_due_date(new, "7")
+    quiz[0][1]["answer"] = "three"
+    log = collection.take(decks.package("en", URL, MOMENT + 60))
+    assert (len(log.new), collection.note_count()) == (0, 8)
+    assert {collection.get_card(card).ivl for card in learned} == {5, 7}
+    changed = collection.get_note(min(notes(collection, "tag:norms::quiz")))
+    assert "Because three" in changed["Right"]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_table_is_read_as_well(language, quiz, collection, tmp_path):
+    """By Anki, as a text file: a front, a back and tags for each card."""
+    path = tmp_path / "cards.tsv"
+    path.write_text(decks.table(language), encoding="utf-8")
+    metadata = collection.get_csv_metadata(str(path), None)
+    assert list(metadata.column_labels)[:2] == ["Front", "Back"]
+    assert (metadata.is_html, metadata.tags_column) == (True, 3)
+    metadata.global_notetype.id = collection.models.by_name("Basic")["id"]
+    collection.import_csv(ImportCsvRequest(path=str(path), metadata=metadata))
+    assert collection.note_count() == 8
+    for kind in (*decks.KINDS, "quiz"):
+        found = [
+            collection.get_note(n) for n in notes(collection, f"tag:norms::{kind}")
+        ]
+        assert len(found) == 2 and all(note["Front"] and note["Back"] for note in found)
+    assert "http://" not in path.read_text() and "localhost" not in path.read_text()
 
 
 def test_both_languages_side_by_side(bank, collection):
@@ -223,9 +304,7 @@ def test_a_card_that_a_reader_has_changed_is_kept_and_still_asks_one_thing(
 
 @pytest.mark.parametrize("address", LOCAL)
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_without_a_published_address_pages_are_named(
-    address, language, bank, monkeypatch
-):
+def test_without_a_published_address_pages_are_named(address, language, bank, quiz):
     title = lists.pages(language)["rmsnorm/rms-norm.md"]
     for kind in decks.KINDS:
         evidence = decks.fields(*bank[0], kind, language, address)[5]
@@ -233,6 +312,10 @@ def test_without_a_published_address_pages_are_named(
         assert all(link.startswith("https://") for link in links), evidence
         assert "rms-norm" in words(evidence) and "](" not in evidence
     assert title in decks.fields(*bank[0], "question", language, address)[5]
+    evidence = decks.quiz_fields(*quiz[0], language, address)[4]
+    links = re.findall('href="([^"]*)"', evidence)
+    assert all(link.startswith("https://") for link in links), evidence
+    assert title in evidence and "](" not in evidence
     about = decks.deck(language, address).description
     assert about == decks.WORDS[language]["about"]
     assert decks.deck(language, URL).description.startswith(about)
@@ -255,7 +338,9 @@ def test_the_sheet_has_its_tag(collection):
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_whole_bank(language, collection):
     log = collection.take(decks.package(language, URL, MOMENT))
-    assert len(log.new) == 3 * len(interview.bank())
+    assert len(log.new) == 3 * len(interview.bank()) + len(interview.items())
+    for number in notes(collection, "tag:norms::quiz"):
+        assert all(collection.get_note(number).values())
     unfilled = {
         "question": {"Weak", "FollowUp"},
         "follow-up": {"Answer", "Weak"},
@@ -312,6 +397,7 @@ def test_bad_data_is_one_line(change, says, bank):
 def test_ids_are_those_that_readers_have(bank):
     """A changed id would give every reader a second deck."""
     assert decks.IDS == {"zh": 1763700000001, "en": 1763700000002}
+    assert decks.QUIZ_IDS == {"zh": 1763700000003, "en": 1763700000004}
     guids = [note.guid for note in decks.deck("en", URL).notes]
     assert len(set(guids)) == 6
     assert guids[::3] == ["O$A7n5?2Xs", "z6I>N69kU?"]
