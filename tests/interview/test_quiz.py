@@ -3,6 +3,7 @@ no other does."""
 
 import ast
 import importlib
+import re
 from math import sqrt
 
 import pytest
@@ -41,28 +42,62 @@ def test_code_decides_each_item(obeyed):
     obeyed(f"{name}: no check decides it" for name in unchecked)
 
 
-def hint_of_length(rows: list[dict], language: str) -> float:
-    """How far 'take the longest option' scores beyond chance, in deviations."""
+ABSOLUTE = {
+    "en": r"\b(all|none|exactly|nan|never|always|every)\b",
+    "zh": r"所有|全部|完全|恰好|正好|NaN|从不|总是|永远|任何",
+}
+HEDGED = {
+    "en": r"\b(about|nearly|almost|roughly|mostly|usually)\b",
+    "zh": r"约|几乎|差不多|大多|通常|左右|接近",
+}
+
+
+def longest(texts: dict[str, str], language: str) -> list[str]:
+    size = max(map(len, texts.values()))
+    return [name for name, text in texts.items() if len(text) == size]
+
+
+def careful(texts: dict[str, str], language: str) -> list[str]:
+    """Drops what is absolute, prefers what is hedged, and of these the longest."""
+
+    def match(pattern, wanted, among):
+        found = {
+            name: text
+            for name, text in among.items()
+            if bool(re.search(pattern[language], text, re.IGNORECASE)) is wanted
+        }
+        return found or among
+
+    left = match(ABSOLUTE, False, texts)
+    return longest(match(HEDGED, True, left), language)
+
+
+def advantage(rows: list[dict], language: str, strategy) -> float:
+    """How far a guesser who knows nothing scores beyond chance, in deviations."""
     score = chance = variance = 0.0
     for row in rows:
-        lengths = {k: len(v["text"][language]) for k, v in row["options"].items()}
-        longest = [
-            k for k, length in lengths.items() if length == max(lengths.values())
-        ]
-        score += (row["answer"] in longest) / len(longest)
-        p = 1 / len(lengths)
+        texts = {name: o["text"][language] for name, o in row["options"].items()}
+        taken = strategy(texts, language)
+        score += (row["answer"] in taken) / len(taken)
+        p = 1 / len(texts)
         chance, variance = chance + p, variance + p * (1 - p)
     return (score - chance) / sqrt(variance)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_the_longest_option_is_no_hint(language):
+@pytest.mark.parametrize(
+    ("strategy", "plants"),
+    [
+        (longest, {"en": ("a", "bb", "ccc"), "zh": ("甲", "乙乙", "丙丙丙")}),
+        (
+            careful,
+            {"en": ("never", "always a", "about"), "zh": ("从不", "总是甲", "大约")},
+        ),
+    ],
+)
+def test_the_form_of_an_option_is_no_hint(strategy, plants, language):
     rows = [row for _, row in interview.items()]
-    assert hint_of_length(rows, language) < 2
-    planted = [
-        row
-        | {"options": {k: {"text": {language: k}} for k in ("a", "bb", "ccc")}}
-        | {"answer": "ccc"}
-        for row in rows[:20]
-    ]
-    assert hint_of_length(planted, language) > 5
+    assert advantage(rows, language, strategy) < 1.64  # one guesser in twenty
+    options = {name: {"text": {language: name}} for name in plants[language]}
+    planted = [{"options": options, "answer": plants[language][2]}] * 20
+    assert advantage(planted, language, strategy) > 5
