@@ -17,10 +17,11 @@ LANGUAGES = ("zh", "en")
 START = "mock-interview button[type=submit]"
 QUESTION = "h3.mock-question"
 ANSWER = ".mock-answer"
-FOLLOW_UP = ".mock-answer details"
+WRITTEN = "mock-interview textarea"
 TIMER = ".mock-timer"
 VOICE = ".mock-voice"
 STORED = "localStorage['norms-measured.mock-unfinished']"
+PARTS = ("h3", ".mock-where", ".mock-answer")
 NEXT = {language: words["follow_up"] for language, words in mock_list.WORDS.items()}
 NOON = datetime(2026, 1, 1, 12)
 STORE_REFUSED = (
@@ -42,7 +43,8 @@ def mock(site, open_page):
     return opened
 
 
-def begin(page, number=2, minutes=2):
+def begin(page, number=2, minutes=2, follow=False):
+    page.locator("input[name=follow]").set_checked(follow)
     page.locator("input[name=number]").fill(str(number))
     page.locator("input[name=minutes]").fill(str(minutes))
     page.locator(START).click()
@@ -72,12 +74,12 @@ def test_an_interview(language, viewport, mock, browser_checks):
     page.locator("button.mock-known").click()
     rate(page, "partly")
     rate(page, "revise")
-    assert page.locator("mock-interview h4").count() == 2
-    assert re.findall(r"\d+$", page.locator("mock-interview ul").first.inner_text())
-    links = page.locator("mock-interview ul a")
+    heads = page.locator("mock-interview h4").all_inner_texts()
+    assert [re.findall(r"\d+$", head) for head in heads] == 3 * [["1"]]
+    links = page.locator("mock-interview ul a:visible")
     for link in links.all():
         assert f"/{language}/interview/" in link.evaluate("a => a.href")
-    assert links.count() == 2
+    assert links.count() == 3
     problems += axe_violations(page)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert not problems, "\n".join(problems)
@@ -88,6 +90,7 @@ def test_an_interview(language, viewport, mock, browser_checks):
 def test_by_keyboard_alone(language, mock, browser_checks):
     page = mock(language)
     keys = page.keyboard
+    page.locator("input[name=follow]").uncheck()
     page.locator("mock-interview input").first.focus()
     while page.evaluate("document.activeElement.name") != "number":
         keys.press("Tab")
@@ -119,50 +122,117 @@ def test_by_keyboard_alone(language, mock, browser_checks):
         keys.press("Tab")
     keys.press("Enter")
     assert page.evaluate("document.activeElement.tagName") == "H3"
-    assert page.locator("mock-interview ul a").inner_text() == first
+    assert page.locator("mock-interview ul a:visible").first.inner_text() == first
     browser_checks.add(6)
 
 
 @pytest.mark.parametrize(("language", "viewport"), [("zh", "phone"), ("en", "desktop")])
-def test_the_follow_up_is_asked_and_answered_on_request(
+def test_the_follow_up_is_asked_after_the_answer(
     language, viewport, mock, browser_checks
 ):
-    """After the answer; by keyboard; where a reload cut it off it goes on."""
+    """On the same clock, by keyboard; where a reload cut it off it goes on."""
     page = mock(language, viewport=VIEWPORTS[viewport])
-    begin(page, number=2, minutes=3)
+    keys = page.keyboard
+    begin(page, number=2, minutes=3, follow=True)
     question = page.locator(QUESTION).inner_text()
-    follow_up = page.locator(FOLLOW_UP)
-    assert follow_up.count() == 0
     page.clock.run_for(60_000)
-    page.locator("button.mock-main").click()
-    asked_next = follow_up.locator("summary").inner_text()
-    assert asked_next.startswith(NEXT[language])
-    assert follow_up.locator("p").first.is_hidden()
-    stopped = page.locator(TIMER).inner_text()
     go_on = page.locator("button.mock-go-on")
-    for opened in (False, True):
-        if opened:
-            page.keyboard.press("Tab")
-            while not page.evaluate("document.activeElement.matches('summary')"):
-                page.keyboard.press("Tab")
-            page.keyboard.press("Enter")
-            follow_up.locator("p").first.wait_for(state="visible")
+    shown = ["question"]
+
+    def state() -> tuple:
+        texts = (page.locator(f"mock-interview {s}").all_inner_texts() for s in PARTS)
+        return (*texts, page.locator(TIMER).inner_text())
+
+    for stage in range(4):
+        if stage:
+            if stage == 2:  # the others are on the question, whose Enter shows
+                while "mock-main" not in focused(page):
+                    keys.press("Tab")
+            keys.press("Enter")
+        if stage == 2:
+            page.clock.run_for(30_000)
+        assert ("mock-answer" if stage % 2 else "mock-question") in focused(page)
+        asked_next = page.locator(QUESTION).inner_text().startswith(NEXT[language])
+        assert asked_next is (stage > 1)
+        assert (page.locator(ANSWER).count() == 1) is bool(stage % 2)
+        assert (page.locator("button.mock-known").count() == 1) is (stage == 3)
+        assert page.locator(f"{ANSWER} details").count() == 0
         assert not axe_violations(page)
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-        page.wait_for_function(f"JSON.parse({STORED}).shown === {1 + opened}")
-        page.reload()
-        go_on.click()
-        assert page.locator(QUESTION).inner_text() == question
-        assert follow_up.locator("summary").inner_text() == asked_next
-        assert follow_up.locator("p").first.is_visible() is opened
-        assert page.locator(TIMER).inner_text() == stopped
-        assert focused(page) == "mock-answer"
+        page.wait_for_function(f"JSON.parse({STORED}).shown === {stage}")
+        if stage:
+            before = state()
+            page.reload()
+            go_on.click()
+            assert state()[:-1] == before[:-1]
+            if stage in (1, 3):
+                assert state() == before
+        shown.append(page.locator(QUESTION).inner_text())
+    left = re.search(r"(\d+):(\d\d)$", page.locator(TIMER).inner_text())
+    assert 60 * int(left[1]) + int(left[2]) <= 120  # it did not begin anew
     page.locator("button.mock-partly").click()
-    assert page.locator(QUESTION).inner_text() != question
-    assert follow_up.count() == 0
+    assert page.locator(QUESTION).inner_text() not in (question, *shown)
+    assert page.locator(ANSWER).count() == 0
+    browser_checks.add(20)
+
+
+@pytest.mark.parametrize(("language", "viewport"), [("zh", "phone"), ("en", "desktop")])
+def test_a_written_answer_is_beside_ours(language, viewport, mock, browser_checks):
+    """Kept over a reload and in the summary; where nothing is written, no field."""
+    page = mock(language, viewport=VIEWPORTS[viewport])
+    begin(page, number=1, follow=True)
+    said = ["Because <b>x</b> & y,\nand z.", "第二个回答"]
+    for turn, text in enumerate(said):
+        page.locator(WRITTEN).fill(text)
+        page.reload()
+        page.locator("button.mock-go-on").click()
+        assert page.locator(WRITTEN).input_value() == text
+        page.locator("button.mock-main").click()
+        boxes = [page.locator(name).bounding_box() for name in (WRITTEN, ANSWER)]
+        if viewport == "desktop":
+            assert boxes[0]["x"] + boxes[0]["width"] <= boxes[1]["x"]
+        else:
+            assert boxes[0]["y"] + boxes[0]["height"] <= boxes[1]["y"]
+        assert not axe_violations(page)
+        if not turn:
+            page.locator("button.mock-main").click()
+            assert page.locator(WRITTEN).input_value() == ""
+    page.locator("button.mock-known").click()
+    written = page.locator(".mock-said").all_inner_texts()
+    assert [text in line for text, line in zip(said, written, strict=True)] == 2 * [
+        True
+    ]
+    page.locator("mock-interview button").last.click()  # a new interview
+    begin(page, number=1)
     page.locator("button.mock-main").click()
-    assert follow_up.locator("p").first.is_hidden()
-    browser_checks.add(12)
+    assert page.locator(WRITTEN).count() == 0
+    browser_checks.add(10)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_summary_can_be_printed(language, mock, browser_checks):
+    """With the answers to what was not known, and without the rest of the page."""
+    page = mock(language)
+    begin(page, number=6, follow=True)
+    for rating in 2 * ("known", "partly", "revise"):
+        page.locator(WRITTEN).fill("Written.")
+        for _ in range(3):
+            page.locator("button.mock-main").click()
+        page.locator(f"button.mock-{rating}").click()
+    page.evaluate("() => { window.print = () => { window.printed = true } }")
+    names = {"en": "Print the summary", "zh": "打印小结"}
+    page.get_by_role("button", name=names[language]).click()
+    assert page.evaluate("window.printed") is True
+    papers = page.locator(".mock-paper")
+    assert not any(paper.is_visible() for paper in papers.all())
+    page.emulate_media(media="print")
+    filled = [paper for paper in papers.all() if paper.inner_text()]
+    assert len(filled) == 2 * 4 and all(paper.is_visible() for paper in filled)
+    assert page.locator(".mock-said:visible").count() == 6
+    assert page.locator("article :is(button, h2, .admonition):visible").count() == 0
+    printed = page.pdf(prefer_css_page_size=True)
+    assert len(re.findall(rb"/Type /Page\b", printed)) <= 3
+    browser_checks.add(5)
 
 
 def test_the_clock_speaks_twice(mock, browser_checks):
@@ -237,11 +307,17 @@ def test_a_reload_goes_on(mock, browser_checks):
     assert focused(page) == "mock-question"
     rate(page, "partly")
     rate(page, "revise")
-    assert "3 questions rated" in page.locator("mock-interview").inner_text()
+    said = page.locator("mock-interview").inner_text()
+    assert "3 questions rated" in said
     page.reload()
-    page.locator(START).wait_for()
-    assert go_on.count() == 0
-    browser_checks.add(6)
+    page.get_by_role("button", name="Summary of the last interview").click()
+    assert page.locator("mock-interview").inner_text() == said
+    page.reload()
+    begin(page, number=2)
+    page.locator(QUESTION).wait_for()
+    page.reload()
+    assert go_on.inner_text() == "Go on with question 1 of 2"
+    browser_checks.add(8)
 
 
 @pytest.mark.parametrize(
@@ -251,6 +327,7 @@ def test_a_reload_goes_on(mock, browser_checks):
         "null",
         '{"asked": ["gone"], "rated": [], "at": 0, "limit": 9, "spent": 0}',
         '{"asked": [], "rated": [], "at": 0, "limit": 9, "spent": 0}',
+        '{"asked": [], "rated": [], "at": 0, "limit": 9, "spent": 0, "over": true}',
         '{"asked": ["gone"], "rated": [], "at": 0, "limit": 9, "spent": 0, "shown": 2}',
     ],
 )
@@ -265,7 +342,7 @@ def test_a_damaged_interview_is_not_offered(kept, mock, browser_checks):
     browser_checks.add(2)
 
 
-@pytest.mark.parametrize("rest", [{}, {"shown": "much", "time": "long"}])
+@pytest.mark.parametrize("rest", [{}, {"shown": "much", "time": "long", "said": "no"}])
 def test_an_interview_that_says_less_or_worse_of_its_question(
     rest, mock, browser_checks
 ):
@@ -278,9 +355,7 @@ def test_an_interview_that_says_less_or_worse_of_its_question(
     page.reload()
     page.locator("button.mock-go-on").click()
     assert "NaN" not in page.locator("mock-interview").inner_text()
-    assert (page.locator(FOLLOW_UP).count() == 0) is (rest == {})
-    if not rest:
-        page.locator("button.mock-main").click()
+    page.locator("button.mock-main").click()
     page.locator("button.mock-known").click()
     assert "2 questions rated" in page.locator("mock-interview").inner_text()
     browser_checks.add(3)

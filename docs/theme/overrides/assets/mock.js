@@ -1,6 +1,6 @@
 // <mock-interview>: asks the questions of the .mock-list beside it, one by one, each
 // followed by its follow-up. The list holds them as folded blocks; what a reader marks
-// stays on this device. A classic script, so that a page opened as a file runs it;
+// and writes stays on this device. A classic script, so that a page opened as a file runs it;
 // instant navigation runs it again on each page that names it.
 if (!customElements.get("mock-interview")) {
   const WORDS = {
@@ -16,9 +16,11 @@ if (!customElements.get("mock-interview")) {
       none: "No group",
       number: "Questions",
       minutes: "Minutes per question",
+      follow: "Ask the follow-up after each answer, on the same clock",
       matching: (n) => (n === 1 ? "1 question fits." : `${n} questions fit.`),
       start: "Start the interview",
       go_on: (i, n) => `Go on with question ${i} of ${n}`,
+      last: "Summary of the last interview",
       forget: "Delete my marks",
       sure: "Delete all your marks on this device?",
       forgotten: "Your marks are deleted.",
@@ -31,7 +33,9 @@ if (!customElements.get("mock-interview")) {
       resumed: "The clock runs again.",
       soon: "One minute left.",
       up: "Time is up.",
+      write: "Your answer in writing, if you like",
       reveal: "Show the answer",
+      next: "On to the follow-up",
       end: "End the interview",
       answer: "Answer",
       tab: " (new tab)",
@@ -44,6 +48,8 @@ if (!customElements.get("mock-interview")) {
       nothing: "You rated no question.",
       kept: "What you marked for revision is kept on this device only.",
       unkept: "This browser keeps nothing here: your marks last until you leave the page.",
+      wrote: "You wrote: ",
+      print: "Print the summary",
       again: "Ask again what I did not know",
       anew: "New interview",
       count: (label, n) => `${label}: ${n}`,
@@ -60,9 +66,11 @@ if (!customElements.get("mock-interview")) {
       none: "清空题组",
       number: "题数",
       minutes: "每题分钟数",
+      follow: "每题答完接着追问，共用一个计时",
       matching: (n) => `符合条件的题：${n} 道。`,
       start: "开始面试",
       go_on: (i, n) => `继续上次的面试：第 ${i} 题，共 ${n} 题`,
+      last: "上次面试的小结",
       forget: "删除我的标记",
       sure: "删除这台设备上的全部标记？",
       forgotten: "标记已删除。",
@@ -75,7 +83,9 @@ if (!customElements.get("mock-interview")) {
       resumed: "继续计时。",
       soon: "还剩一分钟。",
       up: "时间到。",
+      write: "也可以把回答写下来",
       reveal: "看答案",
+      next: "进入追问",
       end: "结束面试",
       answer: "答案",
       tab: "（新标签页）",
@@ -88,6 +98,8 @@ if (!customElements.get("mock-interview")) {
       nothing: "一道题也没有评。",
       kept: "标记为“再复习”的题只保存在这台设备上。",
       unkept: "这个浏览器不允许保存：离开本页后标记就没有了。",
+      wrote: "你写的：",
+      print: "打印小结",
       again: "没答好的再来一遍",
       anew: "重新开始",
       count: (label, n) => `${label}：${n}`,
@@ -133,19 +145,22 @@ if (!customElements.get("mock-interview")) {
     },
   };
 
-  // The interview that a reload or a discarded tab cut off: ids in place of questions.
+  // The interview that a reload or a discarded tab cut off, or the last one, with its
+  // summary: ids in place of questions.
   const unfinished = {
     read(questions) {
       try {
-        const { asked, rated, ...rest } = JSON.parse(localStorage.getItem(UNFINISHED));
+        const { asked, rated, said, ...rest } = JSON.parse(localStorage.getItem(UNFINISHED));
         const known = new Map(questions.map((question) => [question.id, question]));
         const session = {
           ...rest,
+          said: said?.constructor === Object ? said : {},
           asked: asked.map((id) => known.get(id)),
           rated: rated.map(([id, rating]) => ({ question: known.get(id), rating })),
         };
         const all_known = [...session.asked, ...session.rated.map(({ question }) => question)].every(Boolean);
-        return all_known && session.asked[session.at] && session.limit > 0 ? session : null;
+        const whole = session.over ? session.rated.length : session.asked[session.at] && session.limit > 0;
+        return all_known && whole ? session : null;
       } catch {
         return null; // nothing was cut off, or it is damaged
       }
@@ -157,11 +172,6 @@ if (!customElements.get("mock-interview")) {
         localStorage.setItem(UNFINISHED, JSON.stringify(kept));
       } catch {}
     },
-    clear() {
-      try {
-        localStorage.removeItem(UNFINISHED);
-      } catch {}
-    },
   };
 
   const make = (tag, properties = {}, ...children) => {
@@ -171,6 +181,7 @@ if (!customElements.get("mock-interview")) {
   };
   const button = (textContent, onclick, className = "") =>
     make("button", { type: "button", textContent, onclick, className });
+  const inside = (block) => block.querySelector("summary").cloneNode(true).childNodes;
   const clock = (seconds) => {
     const whole = Math.floor(Math.abs(seconds));
     return `${Math.floor(whole / 60)}:${String(whole % 60).padStart(2, "0")}`;
@@ -195,7 +206,7 @@ if (!customElements.get("mock-interview")) {
       this.stage = make("div", { className: "mock-stage" });
       this.replaceChildren(this.stage, this.voice);
       this.onkeydown = (event) => {
-        if (event.key === "Escape" && this.pause?.isConnected) this.pause.click();
+        if (event.key === "Escape" && !event.isComposing && this.pause?.isConnected) this.pause.click();
       };
       marks.read();
       this.set_up();
@@ -227,7 +238,8 @@ if (!customElements.get("mock-interview")) {
       const left = unfinished.read(this.questions);
       const go_on = () => {
         this.session = left;
-        this.ask(left.shown);
+        if (left.over) this.sum_up();
+        else this.ask(left.shown);
       };
       const fitting = make("p", { className: "mock-fitting", role: "status" });
       const start = make("button", { type: "submit", textContent: words.start, className: "mock-main" });
@@ -249,6 +261,7 @@ if (!customElements.get("mock-interview")) {
         set(words.level, ...boxes("level", this.levels)),
         set(words.group, ...boxes("group"), button(words.every, () => tick(true)), button(words.none, () => tick(false))),
         make("div", { className: "mock-amounts" }, amount("number", words.number, 10, 1, 200, 1), amount("minutes", words.minutes, 2, 0.5, 60, 0.5)),
+        choice("checkbox", "follow", "yes", words.follow, true),
         fitting,
         make("div", { className: "mock-buttons" }, start, ...(Object.keys(marks.rated).length ? [forget] : [])),
         make("p", { className: "mock-note", textContent: marks.kept ? words.kept : words.unkept }),
@@ -269,27 +282,30 @@ if (!customElements.get("mock-interview")) {
       form.onchange = count;
       form.onsubmit = (event) => {
         event.preventDefault();
-        const { number, minutes } = form.elements;
-        this.begin(shuffled(drawn()).slice(0, number.valueAsNumber), minutes.valueAsNumber * 60);
+        const { number, minutes, follow } = form.elements;
+        this.begin(shuffled(drawn()).slice(0, number.valueAsNumber), minutes.valueAsNumber * 60, follow.checked);
       };
       for (const source of sources) {
         const { value } = source.firstChild;
         source.firstChild.disabled = !this.questions.some((q) => SOURCES[value](marks.rated[q.id]));
       }
-      const again = left && button(words.go_on(left.at + 1, left.asked.length), go_on, "mock-go-on mock-main");
+      const label = left && (left.over ? words.last : words.go_on(left.at + 1, left.asked.length));
+      const again = left && button(label, go_on, "mock-go-on" + (left.over ? "" : " mock-main"));
       this.show(again && make("div", { className: "mock-buttons" }, again), form);
       count();
     }
 
-    begin(asked, limit) {
-      this.session = { asked, limit, at: 0, spent: 0, rated: [] };
+    begin(asked, limit, follow) {
+      this.session = { asked, limit, follow, at: 0, spent: 0, rated: [], said: {} };
       this.ask();
     }
 
-    // ``shown`` is 0 while the question stands alone, 1 with its answer, 2 with that of
-    // the follow-up as well.
-    ask(shown = 0) {
+    // ``stage`` is 0 while the question stands alone, 1 with its answer; 2 and 3 are the
+    // same of its follow-up.
+    ask(stage = 0) {
       const { words, session } = this;
+      const shown = Math.min(Math.max(Math.floor(stage) || 0, 0), session.follow ? 3 : 1);
+      const turn = shown > 1 ? 1 : 0;
       session.shown = shown;
       session.time = (shown && Number(session.time)) || 0;
       unfinished.write(session);
@@ -298,27 +314,36 @@ if (!customElements.get("mock-interview")) {
       const where = [position, question.group, this.levels[question.level]].join(" · ");
       const heading = make("h3", { tabIndex: -1, className: "mock-question" });
       heading.setAttribute("aria-describedby", "mock-where");
-      heading.append(...question.block.querySelector("summary").cloneNode(true).childNodes);
+      const asked = turn ? question.block.querySelector("details") : question.block;
+      heading.append(...inside(asked));
+      const before = make("p", { className: "mock-where" }, ...inside(question.block));
       const timer = make("p", { className: "mock-timer", role: "timer" });
       const reveal = button(words.reveal, () => this.reveal(question), "mock-main");
       this.pause = button(words.pause, () => this.toggle());
       heading.onkeydown = (event) => {
-        if (event.key === "Enter" && event.target === heading) reveal.click();
+        if (event.key === "Enter" && event.target === heading && reveal.isConnected) reveal.click();
       };
       const bar = make("div", { className: "mock-buttons" }, reveal, this.pause, button(words.end, () => this.sum_up()));
-      this.show(make("p", { id: "mock-where", className: "mock-where", textContent: where }), heading, timer, bar);
+      const text = make("textarea", { rows: 2, value: session.said[question.id]?.[turn] ?? "" });
+      text.oninput = () => {
+        (session.said[question.id] ??= ["", ""])[turn] = text.value;
+        unfinished.write(session);
+      };
+      this.pair = make("div", { className: "mock-pair" }, make("label", {}, words.write, text));
+      const place = make("p", { id: "mock-where", className: "mock-where", textContent: where });
+      this.show(place, turn && before, heading, timer, this.pair, bar);
       this.bar = bar;
       this.run(timer);
       heading.focus();
       this.stage.scrollIntoView();
-      if (shown) this.reveal(question);
+      if (shown % 2) this.reveal(question);
     }
 
     // The clock counts what has passed, so that a sleeping tab loses nothing.
     run(timer) {
       const { words, session } = this;
       let last = performance.now();
-      let before = session.limit;
+      let before = session.limit - session.time;
       this.running = true;
       const tick = () => {
         const now = performance.now();
@@ -351,19 +376,16 @@ if (!customElements.get("mock-interview")) {
     reveal(question) {
       const { words, session } = this;
       this.tick();
+      this.running = false;
       clearInterval(this.ticking);
       this.voice.textContent = "";
+      session.shown |= 1;
+      unfinished.write(session);
+      const turn = session.shown > 1;
+      const asked = turn ? question.block.querySelector("details") : question.block;
       const answer = make("section", { className: "mock-answer", tabIndex: -1 });
       answer.setAttribute("aria-label", words.answer);
-      answer.append(...[...question.block.cloneNode(true).children].slice(1));
-      const follow_up = answer.querySelector("details");
-      const note = (shown) => {
-        session.shown = shown;
-        unfinished.write(session);
-      };
-      follow_up.open = session.shown > 1;
-      follow_up.ontoggle = () => follow_up.isConnected && note(follow_up.open ? 2 : 1);
-      note(session.shown || 1);
+      answer.append(...asked.cloneNode(true).querySelectorAll(":scope > :not(summary, details)"));
       for (const link of answer.querySelectorAll("a")) {
         link.target = "_blank"; // here the interview goes on
         link.append(words.tab);
@@ -375,43 +397,44 @@ if (!customElements.get("mock-interview")) {
         if (session.at < session.asked.length) this.ask();
         else this.sum_up();
       };
-      const ratings = make("div", { className: "mock-buttons", role: "group" });
-      ratings.setAttribute("aria-label", words.rate);
-      ratings.append(...RATINGS.map((rating) => button(words[rating], () => rate(rating), `mock-${rating}`)));
+      const last = turn || !session.follow;
+      const then = make("div", { className: "mock-buttons mock-then", role: "group" });
+      if (last) {
+        then.setAttribute("aria-label", words.rate);
+        then.append(...RATINGS.map((rating) => button(words[rating], () => rate(rating), `mock-${rating}`)));
+      } else then.append(button(words.next, () => this.ask(2), "mock-main"));
       const end = make("div", { className: "mock-buttons" }, button(words.end, () => this.sum_up()));
-      this.bar.replaceWith(answer, make("p", { className: "mock-rate", textContent: words.rate }), ratings, end);
+      if (!this.querySelector("textarea").value) this.pair.replaceChildren();
+      this.pair.append(answer);
+      this.bar.replaceWith(...(last ? [make("p", { className: "mock-rate", textContent: words.rate })] : []), then, end);
       answer.focus();
     }
 
     sum_up() {
       const { words, session } = this;
-      unfinished.clear();
-      this.tick();
-      const heading = make("h3", { textContent: words.summary, tabIndex: -1 });
-      const counts = make("ul");
+      if (!session.over) this.tick();
+      this.running = false;
+      session.over = true;
+      unfinished.write(session);
+      const heading = make("h3", { textContent: words.summary, tabIndex: -1, className: "mock-summary" });
       const parts = [];
-      for (const rating of RATINGS) {
+      for (const rating of [...RATINGS].reverse()) {
         const rated = session.rated.filter((entry) => entry.rating === rating);
-        counts.append(make("li", { textContent: words.count(words[rating], rated.length) }));
-        if (rating === "known" || !rated.length) continue;
-        const links = rated.map(({ question }) => {
-          const link = question.link.cloneNode();
-          link.append(...question.block.querySelector("summary").cloneNode(true).childNodes);
-          return make("li", {}, link);
-        });
-        parts.push(make("h4", { textContent: words[rating] }), make("ul", {}, ...links));
+        if (!rated.length) continue;
+        const entries = rated.map(({ question }) => this.entry(question, rating !== "known"));
+        parts.push(make("h4", { textContent: words.count(words[rating], rated.length) }), make("ul", {}, ...entries));
       }
       const missed = session.rated.filter((entry) => entry.rating !== "known").map((entry) => entry.question);
       const outcome = session.rated.length ? words.outcome(session.rated.length, clock(session.spent)) : words.nothing;
       this.show(
         heading,
         make("p", { textContent: outcome }),
-        counts,
         ...parts,
         make(
           "div",
           { className: "mock-buttons" },
-          ...(missed.length ? [button(words.again, () => this.begin(shuffled(missed), session.limit), "mock-main")] : []),
+          ...(missed.length ? [button(words.again, () => this.begin(shuffled(missed), session.limit, session.follow), "mock-main")] : []),
+          ...(session.rated.length ? [button(words.print, () => window.print())] : []),
           button(words.anew, () => {
             this.set_up();
             this.querySelector("input").focus();
@@ -420,6 +443,27 @@ if (!customElements.get("mock-interview")) {
         make("p", { className: "mock-note", textContent: marks.kept ? words.kept : words.unkept }),
       );
       heading.focus();
+    }
+
+    // A question in the summary, with what was written; on paper with our short answers.
+    entry(question, answered) {
+      const link = question.link.cloneNode();
+      link.append(...inside(question.block));
+      const [short] = question.block.querySelectorAll(":scope > div");
+      const follow_up = question.block.querySelector("details").cloneNode(true);
+      const written = (this.session.said[question.id] ?? [])
+        .slice(0, 2)
+        .map((said) => said && make("p", { className: "mock-said", textContent: this.words.wrote + said }));
+      const paper = (...children) => make("div", { className: "mock-paper" }, ...(answered ? children : []));
+      return make(
+        "li",
+        {},
+        link,
+        written[0] || "",
+        paper(short.cloneNode(true), make("p", {}, make("strong", {}, ...inside(follow_up)))),
+        written[1] || "",
+        paper(...follow_up.querySelectorAll(":scope > :not(summary)")),
+      );
     }
   }
 
