@@ -14,7 +14,7 @@ from textwrap import indent
 
 from mkdocs.structure.files import File
 
-from scripts.site import plain
+from scripts.site import lists, plain
 from scripts.site.source import (
     ROOT,
     SNIPPETS,
@@ -22,6 +22,7 @@ from scripts.site.source import (
     complete,
     embedded,
     imports,
+    read_yaml,
     without,
 )
 
@@ -29,15 +30,17 @@ PAGE, LISTINGS = "interview/coding.md", "interview/spot-the-bug.md"
 URI = "interview/judge.py"
 SUITES = ROOT / "tests" / "snippets"
 CASES, JUDGING = SUITES / "coding" / "cases.py", SUITES / "judging.py"
-HEAD = '''\
-"""Judges norms that you wrote yourself. Needs Python 3.10 and torch, nothing else.
+HEAD = {
+    "en": '''\
+"""Judges norms that you wrote yourself. Needs Python 3.10 and torch; where a task says
+so, NumPy or Triton.
 
     python judge.py layer_norm my_file.py   writes the task's stub into a new file,
                                             and judges the file once it is there
     python judge.py my_file.py              judges all that the file defines
     python judge.py                         lists the tasks
 
-A listing of the page "{spot}" is a task too: python judge.py token_norm my_fix.py
+A listing of the page {spot} is a task too: python judge.py token_norm my_fix.py
 
 Instead of the function a file may hold a module with weight (and bias):
 LayerNorm(d, eps), RMSNorm(d, eps), GroupNorm(groups, channels, eps),
@@ -47,7 +50,27 @@ AddRMSNorm(d, eps), called with x and residual.
 
 Made from the tests of the page {page}
 """\
-'''
+''',
+    "zh": '''\
+"""评判你自己写的归一化。只需要 Python 3.10 和 torch；标明的题目另需 NumPy 或 Triton。
+
+    python judge.py layer_norm my_file.py   把题面代码写入新文件；
+                                            文件已经有了，就评判它
+    python judge.py my_file.py              评判文件里定义了的所有题
+    python judge.py                         列出所有题目
+
+页面 {spot} 里的代码也是题目：python judge.py token_norm my_fix.py
+
+可以写函数，也可以写带 weight（和 bias）的模块：
+LayerNorm(d, eps)、RMSNorm(d, eps)、GroupNorm(groups, channels, eps)；
+BatchNorm(d, eps, momentum)，带 running_mean 和 running_var；
+MaskedBatchNorm(d, eps)，调用时传 x 和 mask；
+AddRMSNorm(d, eps)，调用时传 x 和 residual。
+
+由页面 {page} 的测试生成。
+"""\
+''',
+}
 TAIL = '''
 
 os.environ.setdefault("TRITON_INTERPRET", "1")  # kernels run on the CPU
@@ -108,20 +131,33 @@ def text(language: str, site_url: str, names: list[str] | None = None) -> str:
     own = ["tests", "snippets"]
     lines = {"import os": None}
     lines |= {line: None for source in sources for line in _imports(source, own)}
-    data = "".join(_task(name, learned[name]) for name in names)
-    pages = (plain.whereabouts(p, language, site_url) for p in (PAGE, LISTINGS))
+    data = "".join(_task(name, learned[name], language) for name in names)
+    page, spot = (plain.whereabouts(p, language, site_url) for p in (PAGE, LISTINGS))
     return (
         "\n\n\n".join(
             [
-                HEAD.format(**dict(zip(("page", "spot"), pages, strict=True))),
+                HEAD[language].format(page=page, spot=spot),
                 "\n".join(sorted(lines, key=lambda line: (line[:4] == "from", line))),
-                *(_code(source) for source in sources[:2]),
+                _code(sources[1]),
+                *_said(language),
+                _code(sources[0]),
                 *(_function(name) for name in names),
                 f"TASKS = {{\n{data}}}",
             ]
         )
         + TAIL
     )
+
+
+def _said(language: str) -> list[str]:
+    """What the judge says, where that is not English."""
+    if language == "en":
+        return []
+    lines = "".join(
+        f"    {english!r}: {other!r},\n"
+        for english, other in read_yaml(ROOT / "docs" / "data" / "judge.yml").items()
+    )
+    return [f"SAID.update({{\n{lines}}})"]
 
 
 def _is_listing(name: str) -> bool:
@@ -177,7 +213,7 @@ def _function(name: str) -> str:
     return f"def {name}_task():\n{body}"
 
 
-def _task(name: str, learned: str) -> str:
+def _task(name: str, learned: str, language: str) -> str:
     suite = _parsed(_suite(name).read_text("utf-8"))
     named = {
         node.targets[0].id: node.value
@@ -185,7 +221,7 @@ def _task(name: str, learned: str) -> str:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
     }
     listing = _is_listing(name)
-    rejected = () if listing else tuple(map(_words, _variants(named)))
+    rejected = () if listing else _rejected(name, _variants(named), language)
     file = f"spot_the_bug/{name}.py" if listing else f"coding/{name}_stub.py"
     judged = named["LISTING" if listing else "JUDGED"].id
     fields = {
@@ -205,6 +241,13 @@ def _variants(named: dict[str, ast.expr]) -> list[str]:
     if isinstance(named["VARIANTS"], ast.List):
         return [node.id for node in named["VARIANTS"].elts]
     return list(ast.literal_eval(named["CHANGES"]))
+
+
+def _rejected(name: str, variants: list[str], language: str) -> tuple[str, ...]:
+    if language == "en":
+        return tuple(map(_words, variants))
+    described = lists.rejected_data()["coding"][f"test_{name}"]
+    return tuple(described[variant][language] for variant in variants)
 
 
 def _stub(file: str) -> str:

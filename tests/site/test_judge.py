@@ -4,6 +4,7 @@ import importlib
 import re
 import subprocess
 import sys
+import types
 
 import pytest
 
@@ -428,6 +429,67 @@ def rejects(check, variant) -> bool:
     except Exception:
         return True
     return False
+
+
+@pytest.fixture(scope="module")
+def chinese():
+    module = types.ModuleType("chinese_judge")
+    sys.modules["chinese_judge"] = module
+    exec(judge.text("zh", URL.replace("en", "zh")), vars(module))
+    yield module
+    del sys.modules["chinese_judge"]
+
+
+ENGLISH = re.compile(
+    r"\b(is|of|in|with|the|expected|and|an?|to|no|not|up)\b|\b[a-z]{3,} [a-z]{3,}\b"
+)
+
+
+def english(module, name, variants) -> list[str]:
+    """Messages of a task that are not all Chinese."""
+    found = []
+    for check in module.TASKS[name].checks():
+        for variant in variants:
+            try:
+                check(variant)
+            except AssertionError as wrong:
+                found += str(wrong).splitlines()
+            except Exception:
+                continue
+    return [line for line in dict.fromkeys(found) if ENGLISH.search(line)]
+
+
+@pytest.mark.parametrize("name", [*SUITES, *judge.listings()])
+def test_messages_are_chinese_on_the_chinese_page(name, chinese, obeyed):
+    room = "spot_the_bug" if name in judge.listings() else "coding"
+    suite = importlib.import_module(f"tests.snippets.{room}.test_{name}")
+    wrong = getattr(suite, "VARIANTS", None) or [suite.LISTING]
+    obeyed(english(chinese, name, wrong))
+
+
+def test_a_message_without_chinese_is_found(chinese, monkeypatch):
+    monkeypatch.delitem(chinese.SAID, "the last token grew")
+    listing = importlib.import_module("tests.snippets.spot_the_bug.test_token_norm")
+    (line,) = english(chinese, "token_norm", [listing.LISTING])
+    assert line == "the last token grew: 前面的 token 变了"
+
+
+def test_the_judge_of_the_chinese_page_speaks_chinese(chinese, tmp_path, capsys):
+    path = tmp_path / "mine.py"
+
+    def say(*given):
+        status = chinese.main([*map(str, given)], chinese.TASKS)
+        return status, capsys.readouterr().out
+
+    assert say("rms_norm", path)[1].startswith("题面代码已写入 ")
+    assert say("rms_norm", path) == (1, "rms_norm 还没有写\n")
+    path.write_text(BY_TORCH, encoding="utf-8")
+    said = say(path)[1]
+    assert said.startswith("rms_norm 正确：通过了 4 项检查，这些检查会拒绝 ")
+    assert not ENGLISH.search(said.splitlines()[0])
+    path.write_text(NARROW, encoding="utf-8")
+    assert "，应为 -0.105353（99 项不对，共 99 项）" in say(path)[1]
+    assert say("lost", path)[1].startswith("judge.py: 没有 lost 这道题；有的是 ")
 
 
 @pytest.mark.parametrize("name", SUITES)

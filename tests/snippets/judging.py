@@ -7,6 +7,7 @@ import ast
 import importlib.util
 import inspect
 import linecache
+import re
 import sys
 import textwrap
 import traceback
@@ -19,7 +20,18 @@ NEEDED = {
     "triton": "pip install triton, on Linux; no GPU is needed",
 }
 SHOWN = 4  # wrong versions named after a success
+USE = "python judge.py TASK my_file.py writes the stub, and then judges it"
 LINES = 5  # of what is wrong
+SAID: dict[str, str] = {}  # {what is said: in the reader's language}
+
+
+def said(text: str) -> str:
+    """What is said in the reader's language; {} stands for what differs."""
+    for template, other in SAID.items():
+        pattern = re.escape(template).replace(re.escape("{}"), "(.+?)")
+        if match := re.fullmatch(pattern, text, re.DOTALL):
+            return other.format(*map(said, match.groups()))
+    return text
 
 
 class AttemptError(Exception):
@@ -41,10 +53,10 @@ class Task:
 def load(path: Path, shown: str):
     """The reader's file as a module."""
     if not path.is_file():
-        raise AttemptError(f"no such file: {shown}")
+        raise AttemptError(said(f"no such file: {shown}"))
     spec = importlib.util.spec_from_file_location("attempt", path)
     if spec is None or spec.loader is None:
-        raise AttemptError(f"{shown} is no Python file")
+        raise AttemptError(said(f"{shown} is no Python file"))
     module = importlib.util.module_from_spec(spec)
     before, sys.dont_write_bytecode = sys.dont_write_bytecode, True
     try:
@@ -52,8 +64,8 @@ def load(path: Path, shown: str):
     except (Exception, SystemExit) as error:
         reason = f"{type(error).__name__}: {error}".splitlines()[0]
         if isinstance(error, ModuleNotFoundError) and error.name in NEEDED:
-            reason += f" ({NEEDED[error.name]})"
-        raise AttemptError(f"{shown} does not import: {reason}") from None
+            reason += f" ({said(NEEDED[error.name])})"
+        raise AttemptError(said(f"{shown} does not import: {reason}")) from None
     finally:
         sys.dont_write_bytecode = before
     return module
@@ -136,35 +148,35 @@ def problems(attempt, name: str, check) -> list[str]:
     try:
         check(found(attempt, name))
     except AssertionError as wrong:
-        said = str(wrong).splitlines() or ["an assertion of its own fails"]
-        return [f"{name}: {line}" for line in said]
+        lines = str(wrong).splitlines() or [said("an assertion of its own fails")]
+        return [f"{name}: {line}" for line in lines]
     except Exception as error:
         while error.__cause__:  # Triton's interpreter wraps what a kernel raises
             error = error.__cause__
         if isinstance(error, NotImplementedError):
-            return [f"{name} is not written yet"]
+            return [said(f"{name} is not written yet")]
         return [f"{name}: {raised(error, attempt)}"]
     return []
 
 
 def raised(error: Exception, attempt) -> str:
     """What went wrong, and the reader's lines that led to it."""
-    said = f"{type(error).__name__}: {error}"
+    what = f"{type(error).__name__}: {error}"
     lines = []
     for frame, number in traceback.walk_tb(error.__traceback__):
         if frame.f_globals is vars(attempt):
             line = linecache.getline(frame.f_code.co_filename, number)
-            lines.append(f"  line {number}: {line.strip()}")
+            lines.append(said(f"  line {number}: {line.strip()}"))
     if not lines:
-        return f"does not take or return what the stub says: {said}"
-    return "\n".join([said, *lines])
+        return said(f"does not take or return what the stub says: {what}")
+    return "\n".join([what, *lines])
 
 
 def main(arguments: list[str], tasks: dict[str, Task]) -> int:
     """0 if all is right or nothing was to judge, 1 if something is wrong, else 2."""
     if not arguments or {"-h", "--help"} & {*arguments}:
-        print("tasks:", *tasks)
-        print("python judge.py TASK my_file.py writes the stub, and then judges it")
+        print(said("tasks:"), *tasks)
+        print(said(USE))
         return 0
     *names, shown = arguments
     try:
@@ -177,19 +189,19 @@ def main(arguments: list[str], tasks: dict[str, Task]) -> int:
 def _judged(names: list[str], path: Path, shown: str, tasks: dict[str, Task]) -> int:
     for name in [*names, *([] if path.suffix == ".py" else [shown])]:
         if name not in tasks:
-            raise AttemptError(f"no task {name}; there are {', '.join(tasks)}")
+            raise AttemptError(said(f"no task {name}; there are {', '.join(tasks)}"))
     if path.suffix != ".py":
-        raise AttemptError(f"which file? python judge.py {shown} my_file.py")
+        raise AttemptError(said(f"which file? python judge.py {shown} my_file.py"))
     if names and not path.exists():
         path.write_text("\n\n\n".join(tasks[name].stub for name in names), "utf-8")
-        print(f"wrote the stub to {shown}; write its body and run this again")
+        print(said(f"wrote the stub to {shown}; write its body and run this again"))
         return 0
     attempt = load(path, shown)
     chosen = names or [n for n in tasks if found(attempt, tasks[n].judged)]
     for name in [n for n in chosen if not found(attempt, tasks[n].judged)]:
-        raise AttemptError(f"{shown} defines no {tasks[name].judged}")
+        raise AttemptError(said(f"{shown} defines no {tasks[name].judged}"))
     if not chosen:
-        raise AttemptError(f"{shown} defines nothing of {', '.join(tasks)}")
+        raise AttemptError(said(f"{shown} defines nothing of {', '.join(tasks)}"))
     return max([_verdict(attempt, name, tasks[name]) for name in chosen])
 
 
@@ -197,10 +209,11 @@ def judge_cells(name: str, tasks: dict[str, Task], sound: bool) -> None:
     """Judges what the cells of a notebook define. sound: a listing has no fault."""
     attempt, task = sys.modules["__main__"], tasks[name]
     if not found(attempt, task.judged):
-        print(f"no {task.judged} yet: run its cell first")
+        print(said(f"no {task.judged} yet: run its cell first"))
     elif task.listing and not sound and _as_it_came(attempt, task):
-        print(f"{name} is as it came. Change the line that is wrong; or say that")
-        print(f'nothing is: check("{name}", sound=True)')
+        came = f"{name} is as it came. Change the line that is wrong; or say that"
+        print(said(came))
+        print(said(f'nothing is: check("{name}", sound=True)'))
     else:
         _verdict(attempt, name, task)
 
@@ -237,11 +250,11 @@ def _verdict(attempt, name: str, task: Task) -> int:
     if wrong := list(dict.fromkeys(found)):
         print(*wrong[:LINES], sep="\n")
         if wrong[LINES:]:
-            print(f"... and {len(wrong[LINES:])} more")
+            print(said(f"... and {len(wrong[LINES:])} more"))
         return 1
-    some = ", ".join(task.rejected[:SHOWN])
+    some = said(", ").join(task.rejected[:SHOWN])
     which = f", which reject {len(task.rejected)} wrong versions ({some}, ...)"
-    passed = f"{name} is right: it passes {len(checks)} checks"
-    print(passed + which * bool(some))
+    passed = said(f"{name} is right: it passes {len(checks)} checks")
+    print(passed + said(which) * bool(some))
     print(textwrap.fill(task.learned, 80, initial_indent="  ", subsequent_indent="  "))
     return 0

@@ -6,6 +6,8 @@ from functools import wraps
 
 import torch
 
+from tests.snippets.judging import said
+
 ONE_ROUNDING = {
     torch.float16: 2**-11 * 1.05,
     torch.bfloat16: 2**-8 * 1.05,
@@ -42,7 +44,7 @@ def with_parameters(module):
 
 def expect(good, case: str, words: str) -> None:
     if not good:
-        raise AssertionError(f"{case}: {words}")
+        raise AssertionError(f"{said(case)}: {said(words)}")
 
 
 def in_every_dtype(check):
@@ -140,10 +142,9 @@ def close(what, actual, expected, rtol=1e-9, *, atol=0.0, case="", rowwise=True)
         where = tuple((~good).nonzero()[0].tolist())
         at = f"[{', '.join(map(str, where))}]" if where else ""
         pair = _shown(float(actual[where]), float(wanted[where]))
-        raise AssertionError(
-            f"{case}: {what}{at} is {pair[0]}, expected {pair[1]} "
-            f"({int((~good).sum())} of {good.numel()} entries off)"
-        )
+        off = f"({int((~good).sum())} of {good.numel()} entries off)"
+        words = f"{said(what)}{at} is {pair[0]}, expected {pair[1]} {off}"
+        raise AssertionError(f"{said(case)}: {said(words)}")
 
 
 def _shown(actual: float, wanted: float) -> tuple[str, str]:
