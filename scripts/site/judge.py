@@ -45,8 +45,9 @@ A listing of the page {spot} is a task too: python judge.py token_norm my_fix.py
 Instead of the function a file may hold a module with weight (and bias):
 LayerNorm(d, eps), RMSNorm(d, eps), GroupNorm(groups, channels, eps),
 BatchNorm(d, eps, momentum) with running_mean and running_var,
-MaskedBatchNorm(d, eps), called with x and mask, and
-AddRMSNorm(d, eps), called with x and residual.
+MaskedBatchNorm(d, eps), called with x and mask,
+AddRMSNorm(d, eps), called with x and residual, and
+QKNormAttention(width) with q_norm and k_norm, called with q, k and v.
 
 Made from the tests of the page {page}
 """\
@@ -59,15 +60,16 @@ Made from the tests of the page {page}
     python judge.py my_file.py              评判文件里定义了的所有题
     python judge.py                         列出所有题目
 
-页面 {spot} 里的代码也是题目：python judge.py token_norm my_fix.py
+页面{spot}里的代码也是题目：python judge.py token_norm my_fix.py
 
 可以写函数，也可以写带 weight（和 bias）的模块：
 LayerNorm(d, eps)、RMSNorm(d, eps)、GroupNorm(groups, channels, eps)；
 BatchNorm(d, eps, momentum)，带 running_mean 和 running_var；
 MaskedBatchNorm(d, eps)，调用时传 x 和 mask；
-AddRMSNorm(d, eps)，调用时传 x 和 residual。
+AddRMSNorm(d, eps)，调用时传 x 和 residual；
+QKNormAttention(width)，带 q_norm 和 k_norm，调用时传 q、k、v。
 
-由页面 {page} 的测试生成。
+由页面{page}的测试生成。
 """\
 ''',
 }

@@ -207,6 +207,35 @@ class AddRMSNorm(torch.nn.Module):
         y = torch.nn.functional.rms_norm(wide, gain.shape, gain, self.eps)
         return y.to(x.dtype), stream
 """
+ATTENTION = """
+import torch
+
+class QKNormAttention(torch.nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.width = width
+        self.q_norm = torch.nn.RMSNorm(width, eps=1e-6)
+        self.k_norm = torch.nn.RMSNorm(width, eps=1e-6)
+
+    def turned(self, x):
+        half = self.width // 2
+        kind = torch.promote_types(x.dtype, torch.float32)
+        power = torch.arange(half, dtype=kind) / half
+        angle = torch.arange(x.shape[1], dtype=kind)[:, None] * 10000.0**-power
+        a, b = x.to(kind).split(half, dim=-1)
+        cos, sin = angle.cos()[:, None], angle.sin()[:, None]
+        return torch.cat([a * cos - b * sin, b * cos + a * sin], -1).to(x.dtype)
+
+    def forward(self, q, k, v):
+        heads = [each.unflatten(-1, (-1, self.width)) for each in (q, k, v)]
+        q, k, v = self.q_norm(heads[0]), self.k_norm(heads[1]), heads[2]
+        q, k = self.turned(q), self.turned(k)
+        q = q.unflatten(2, (k.shape[2], -1))
+        scores = torch.einsum("btkgw,bskw->bkgts", q, k) / self.width**0.5
+        future = torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1)
+        share = scores.masked_fill(future, -torch.inf).softmax(-1)
+        return torch.einsum("bkgts,bskw->btkgw", share, v).flatten(2)
+"""
 BY_NUMPY = """
 import numpy as np
 
@@ -282,6 +311,7 @@ RIGHT = [
     BY_CALL,
     MASKED,
     ADD,
+    ATTENTION,
     BY_NUMPY,
     BY_MOMENTS,
     KERNELS,
@@ -554,6 +584,7 @@ def test_a_module_that_is_wrong_fails(module, tmp_path, capsys):
             "h - h.sum((0, 1)) / n",
         ),
         (ADD, "x.dtype), stream", "x.dtype), residual"),
+        (ATTENTION, "q, k = self.turned(q), self.turned(k)", "pass"),
         (BY_NUMPY, "dtype=kind", "dtype=x.dtype"),
         (KERNELS, "c = tl.where(inside, h - here, 0.0)", "c = h - here"),
     ):

@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import types
+from functools import partial
 from pathlib import Path
 
 import nbformat
@@ -261,6 +262,26 @@ def test_boxes_are_flattened_and_fences_inside_found():
 def test_nested_boxes():
     page = '??? note "A"\n    a\n\n    !!! tip "B"\n        b\n\n    a again\n\nend'
     assert plain._flatten_boxes(page) == ("**A**\n\na\n\n**B**\n\nb\n\na again\n\nend")
+
+
+def test_folded_boxes_are_kept_for_practice():
+    page = '??? note "A"\n    a\n\n    !!! tip "B"\n        b\n\n'
+    page += '    ??? tip "C"\n        c'
+    assert plain._flatten_boxes(f"{page}\n\nend", folded=True) == (
+        "<details><summary>A</summary>\n\na\n\n**B**\n\nb\n\n"
+        "<details><summary>C</summary>\n\nc\n\n</details>\n\n</details>\n\nend"
+    )
+
+
+def test_a_folded_box_holds_its_code():
+    text, code = partial(plain.Part, "text"), partial(plain.Part, "code")
+    page = [text("a\n<details>\nb"), code("x"), text("</details>\nc"), code("y")]
+    assert plain._joined(page) == [
+        text("a"),
+        text("<details>\nb\n\n```python\nx\n```\n\n</details>"),
+        text("c"),
+        code("y"),
+    ]
 
 
 def test_links_become_absolute():

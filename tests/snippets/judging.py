@@ -125,6 +125,13 @@ def _batch_norm(kind, x, gain, bias, mean, var, training, *rest):
     return y
 
 
+def _qk_norm_attention(kind, q, k, v, q_gain, k_gain):
+    module = kind(q_gain.numel())
+    _given(module.q_norm, weight=q_gain)
+    _given(module.k_norm, weight=k_gain)
+    return module(q, k, v)
+
+
 FORMS = {
     "layer_norm": ("LayerNorm", _layer_norm),
     "rms_norm": ("RMSNorm", _rms_norm),
@@ -132,15 +139,20 @@ FORMS = {
     "add_rms_norm": ("AddRMSNorm", _add_rms_norm),
     "batch_norm": ("BatchNorm", _batch_norm),
     "masked_batch_norm": ("MaskedBatchNorm", _masked_batch_norm),
+    "qk_norm_attention": ("QKNormAttention", _qk_norm_attention),
 }
 
 
 def _called(module, inputs, **weights):
-    """The module's output, with the tensors in place of its parameters and buffers."""
+    _given(module, **weights)
+    return module(*inputs)
+
+
+def _given(module, **weights) -> None:
+    """Put the tensors in the place of the module's parameters and buffers."""
     for name, tensor in weights.items():
         delattr(module, name)
         setattr(module, name, tensor)
-    return module(*inputs)
 
 
 def problems(attempt, name: str, check) -> list[str]:
@@ -256,5 +268,7 @@ def _verdict(attempt, name: str, task: Task) -> int:
     which = f", which reject {len(task.rejected)} wrong versions ({some}, ...)"
     passed = said(f"{name} is right: it passes {len(checks)} checks")
     print(passed + said(which) * bool(some))
-    print(textwrap.fill(task.learned, 80, initial_indent="  ", subsequent_indent="  "))
+    width = 40 if SAID else 80  # a Chinese character is as wide as two letters
+    lines = textwrap.wrap(task.learned, width)
+    print(textwrap.indent("\n".join(lines), "  "))
     return 0
