@@ -86,7 +86,10 @@ def practice(path: Path, language: str, site_url: str, words: dict) -> dict:
         page.append(part)
         if part.kind == "code" and (name := judge.name_of(part.file)):
             page.append(Part("code", f'check("{name}")'))
-    words = words | {"notebook": words["notebook"] + words["notebook_practice"]}
+    words = words | {
+        "notebook": words["notebook"] + words["notebook_practice"],
+        "notebook_triton": words["practice_triton"],
+    }
     book = _book(page, uri, language, site_url, words)
     source = judge.text(language, site_url, judge.on_page(uri))
     setup = _code(SETUP.format(title=words["judge"], source=source))
