@@ -197,7 +197,7 @@ def test_a_link_to_a_question_opens_its_answer(language, visit, browser_checks):
     page.goto(page.url.split("interview/")[0] + "interview/sheet/")
     page.wait_for_load_state("networkidle")
     page.evaluate("window.stillHere = true")
-    link = page.locator(".sheet li a[href*='/interview/']").last
+    link = page.locator(".sheet li a[href*='/attention/#']").last
     target = link.evaluate("a => a.hash.slice(1)")
     link.click()
     page.locator(f".asked:has(#{target}) > details[open]").wait_for()
