@@ -33,19 +33,20 @@ def make(name: str, language: str) -> str:
     words = asked.WORDS[language]
     labels = " ".join(f'data-{level}="{words[level]}"' for level in LEVELS)
     if name == "quiz":
-        element, kind = "quiz-round", "quiz-list"
+        element, kind, tag = "quiz-round", "quiz-list", "section"
         labels += " hidden"
         shown = [asked.item(*pair, language, linked=True) for pair in interview.items()]
     else:
-        element, kind = "mock-interview", "mock-list"
+        element, kind, tag = "mock-interview", "mock-list", "div"
         groups = (group for group in GROUPS if interview.questions(group))
         shown = [_group(group, language) for group in groups]
+    # The search takes up again after the first inner element with the same tag.
     return "\n\n".join(
         [
             f"<div><{element}></{element}></div>",
-            f'<div class="{kind}" data-search-exclude {labels} markdown>',
+            f'<{tag} class="{kind}" data-search-exclude {labels} markdown>',
             *shown,
-            "</div>",
+            f"</{tag}>",
         ]
     )
 
@@ -81,7 +82,7 @@ def _question(group: str, row: dict, language: str) -> str:
         [
             f'<details data-level="{row["level"]}" markdown>',
             f'<summary markdown="span">{markdown(row["question"][language])}</summary>',
-            f"<div markdown>\n\n{markdown(row['short'][language])}\n\n</div>",
+            f"<section markdown>\n\n{markdown(row['short'][language])}\n\n</section>",
             words["weak"] + asked.weak(row, language),
             f"[{words['full']}]({group}.md#{row['id']})",
             "<details markdown>",

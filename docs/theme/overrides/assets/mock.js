@@ -449,7 +449,7 @@ if (!customElements.get("mock-interview")) {
     entry(question, answered) {
       const link = question.link.cloneNode();
       link.append(...inside(question.block));
-      const [short] = question.block.querySelectorAll(":scope > div");
+      const [short] = question.block.querySelectorAll(":scope > section");
       const follow_up = question.block.querySelector("details").cloneNode(true);
       const written = (this.session.said[question.id] ?? [])
         .slice(0, 2)
