@@ -34,7 +34,7 @@ WORDS = {
         "quoted": '"{}"',
         "space": " ",
         "evidence": "Evidence",
-        "asked": "Asked at",
+        "asked": "Found at",
         "answer": "Answer",
         "key": "Answer and why",
         "right": "{letter} is right.",

@@ -7,7 +7,9 @@ names, or by a record; or it is an example, and the citations decide. A row that
 its page names it as `was`: the old anchor stays there, and leads to where the row is.
 """
 
+import os
 import re
+from urllib.parse import urlencode
 
 from scripts.site import citations, lists, source
 from scripts.site import rows as data_rows
@@ -29,6 +31,8 @@ WORDS = {
         "open": "open",
         "met": "Met at ",
         "heard": "We have no source to show for this sentence.",
+        "report": "Report a mistake in this row",
+        "mistake": "What is wrong, and what shows it:",
         "comma": ", ",
         "stop": ". ",
         "colon": ": ",
@@ -54,6 +58,8 @@ WORDS = {
         "open": "未定",
         "met": "见于 ",
         "heard": "这句话我们没有出处可以给出。",
+        "report": "报告这一条的错误",
+        "mistake": "哪里错了，依据是什么：",
         "comma": "、",
         "stop": "。",
         "colon": "：",
@@ -211,7 +217,19 @@ def entry(topic: str, row: dict, language: str) -> str:
         lines += ["    ```python"]
         lines += [f"    {line}".rstrip() for line in code.splitlines()]
         lines += ["    ```", ""]
+    if link := report(topic, row, language):
+        lines += [f"    [{words['report']}]({link})", ""]
     return "\n".join([*lines, "</div>"])
+
+
+def report(topic: str, row: dict, language: str) -> str | None:
+    """The address of a new issue about a row, filled in; None without REPO_URL."""
+    repository = os.environ.get("REPO_URL", "").rstrip("/")
+    if not repository:
+        return None
+    body = f"> {row['claim'][language].strip()}\n\n{WORDS[language]['mistake']}\n"
+    filled = urlencode({"title": f"claims: {topic}#{row['id']}", "body": body})
+    return f"{repository}/issues/new?{filled}"
 
 
 def _met(row: dict, words: dict) -> str:

@@ -3,6 +3,7 @@
 import ast
 import builtins
 import re
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
@@ -337,6 +338,21 @@ def test_a_row_without_a_place_says_so(language, monkeypatch):
     assert heard not in claims.entry("basics", bare, language)
     del bare["met"]
     assert heard in claims.entry("basics", bare, language)
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_row_can_be_answered_where_a_repository_is_set(language, monkeypatch):
+    topic, row = ROWS[0]
+    monkeypatch.delenv("REPO_URL", raising=False)
+    assert claims.report(topic, row, language) is None
+    assert "issues/new" not in claims.entry(topic, row, language)
+    monkeypatch.setenv("REPO_URL", "https://example.org/norms/")
+    address = claims.report(topic, row, language)
+    assert f"]({address})" in claims.entry(topic, row, language)
+    assert address.startswith("https://example.org/norms/issues/new?")
+    filled = parse_qs(urlsplit(address).query)
+    assert filled["title"] == [f"claims: {topic}#{row['id']}"]
+    assert row["claim"][language] in filled["body"][0]
 
 
 def test_ten_lead():
