@@ -213,3 +213,29 @@ def test_no_label_stands_three_times(path, language, site, open_page, browser_ch
     assert not [label for label in labels if labels.count(label) > 2]
     assert twice <= set(tabs) - ({here} if "rms-norm" not in path else set())
     browser_checks.add(2)
+
+
+def test_a_link_after_a_scroll_keeps_its_anchor(site, open_page, browser_checks):
+    """Also where its page takes longer than the theme's note of the section in view."""
+    page = open_page()
+    page.goto(f"{site[1]}en/attention/qk-norm/")
+    page.wait_for_load_state("networkidle")
+    held = []
+    page.route("**/attention/qk-clip/", lambda route: held.append(route))
+    link = page.locator("article a[href$='qk-clip/#training']").first
+    link.scroll_into_view_if_needed()
+    page.mouse.wheel(0, 40)
+    link.click()
+    page.wait_for_timeout(1000)
+    for route in held:
+        route.continue_()
+    section = page.locator("#training")
+    page.locator("h1#qk-clip").wait_for()
+    assert page.url.endswith("en/attention/qk-clip/#training")
+    page.wait_for_function(
+        "document.getElementById('training').getBoundingClientRect().top < innerHeight"
+    )
+    page.mouse.wheel(0, -2000)  # and from then on the address follows the reader again
+    page.wait_for_function("location.hash && location.hash !== '#training'")
+    assert held and section.count() == 1
+    browser_checks.add(3)

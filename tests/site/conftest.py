@@ -17,6 +17,7 @@ COPIED = [
     "tests/claims",
     "tests/interview",
     "tests/snippets/coding",
+    "tests/snippets/spot_the_bug",
     "tests/snippets/judging.py",
     "mkdocs.yml",
     "constraints.txt",
