@@ -152,10 +152,11 @@ def _links(entry: str, row: dict, language: str) -> list[str]:
     words = WORDS[language]
     kind, colon, name = entry.partition(":")
     if colon and kind == "claim":
-        claimed = {f"{topic}#{r['id']}": (topic, r) for topic, r in claims.everything()}
-        if name not in claimed:
+        topic, _, of = name.partition("#")
+        ledger = claims.rows(topic) if topic in claims.topics() else []
+        found = next((r for r in ledger if r["id"] == of), None)
+        if found is None:
             raise SourceError(f"{row['id']}: no claim {name}")
-        topic, found = claimed[name]
         text = found["claim"][language].rstrip("。.")
         return [f"{words['claim']}[{text}](../claims/{topic}.md#{found['id']})"]
     if colon and kind == "cite":
@@ -346,6 +347,7 @@ def _place(row: dict) -> int:
     return sorted(alike, key=_hash).index(row["id"]) % size
 
 
+@cache
 def _hash(text: str) -> bytes:
     return hashlib.sha256(text.encode()).digest()
 

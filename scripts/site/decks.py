@@ -110,9 +110,10 @@ def add(files, config) -> None:
     """Publish the deck of a language beside the page that offers it."""
     language = config.theme["language"]
     if files.get_file_from_path(INDEX):
-        content = _package(language, config.site_url or "/", moment(), _stamps())
+        stamps = _stamps()
+        content = _package(language, config.site_url or "/", moment(), stamps)
         files.append(File.generated(config, URI, content=content))
-        files.append(File.generated(config, TABLE, content=table(language)))
+        files.append(File.generated(config, TABLE, content=_table(language, stamps)))
 
 
 def _stamps() -> tuple:
@@ -124,6 +125,11 @@ def _stamps() -> tuple:
 @cache
 def _package(language: str, site_url: str, moment: int, stamps: tuple) -> bytes:
     return package(language, site_url, moment)
+
+
+@cache
+def _table(language: str, stamps: tuple) -> str:
+    return table(language)
 
 
 def moment() -> int:
