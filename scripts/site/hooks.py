@@ -89,6 +89,7 @@ def on_startup(dirty, **_):
 def on_config(config, **_):
     lists.read_again()
     facts.read_again()
+    notebooks.read_again()
     with one_line("records"):
         facts.facts()
     with one_line("references"):

@@ -9,10 +9,12 @@ with kernels Triton as well, and nothing of this repository. Outputs are the com
 import ast
 import json
 import re
+from functools import cache
 from pathlib import Path
 
 from mkdocs.structure.files import File
 
+from scripts.measure.records import RECORDS
 from scripts.site import copied, judge
 from scripts.site.plain import Part, has_code, lasting, parts, whereabouts
 from scripts.site.source import ROOT, embedded, imports, without
@@ -36,16 +38,39 @@ def add(file, files, config) -> None:
     Where a block goes on from others, what the copy button hands over lies there too.
     """
     path = Path(file.abs_src_path)
-    if has_code(path.read_text(encoding="utf-8")):
-        language, site_url = config.theme["language"], config.site_url or "/"
-        book = notebook(path, language, site_url, config.extra["words"])
-        shown = book
-        if judge.on_page(file.src_uri):
-            shown = practice(path, language, site_url, config.extra["words"])
-        files.append(File.generated(config, uri_of(file), content=dumps(shown)))
-        if text := programs(book, config.extra["words"]):
-            uri = uri_of(file, PROGRAMS)
-            files.append(File.generated(config, uri, content=text))
+    if not has_code(path.read_text(encoding="utf-8")):
+        return
+    language, site_url = config.theme["language"], config.site_url or "/"
+    words = json.dumps(config.extra["words"])
+    stamps = (path.stat().st_mtime_ns, *_sources())
+    shown, text = _made(path, file.src_uri, language, site_url, words, stamps)
+    files.append(File.generated(config, uri_of(file), content=shown))
+    if text:
+        files.append(File.generated(config, uri_of(file, PROGRAMS), content=text))
+
+
+@cache  # a live reload asks again for every page
+def _made(path, uri, language, site_url, words, stamps) -> tuple[str, str | None]:
+    """The notebook of a page, and its programs."""
+    words = json.loads(words)
+    book = notebook(path, language, site_url, words)
+    task = judge.on_page(uri)
+    shown = practice(path, language, site_url, words) if task else book
+    return dumps(shown), programs(book, words)
+
+
+@cache
+def _sources() -> tuple:
+    """What pages embed beside their own text; a changed file is a changed stamp."""
+    names = ("snippets", "tests/snippets", "tests/claims", "docs/data")
+    folders = [*(ROOT / name for name in names), RECORDS]
+    files = sorted(path for folder in folders for path in folder.rglob("*.*"))
+    return tuple((path, path.stat().st_mtime_ns) for path in [*files, CONSTRAINTS])
+
+
+def read_again() -> None:
+    """Look for changed sources; each build starts with this."""
+    _sources.cache_clear()
 
 
 def uri_of(file, suffix: str = ".ipynb") -> str:

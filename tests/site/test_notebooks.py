@@ -291,3 +291,23 @@ def test_links_become_absolute():
         f"[a]({URL}rmsnorm/low-precision/#x) [b]({URL}) [c]({URL}labs/deep-stack/)"
         f" [d]({URL}records/amd-epyc/norm_speed_cpu.json)"
     )
+
+
+def test_a_reload_makes_again_what_has_changed(monkeypatch):
+    """Once for the same text and sources; anew when a source's stamp is another."""
+    uri = with_code()[0]
+    made = []
+    monkeypatch.setattr(notebooks, "dumps", lambda book: made.append(book) or "")
+    path = ROOT / "docs" / "en" / "pages" / uri
+    text = (ROOT / "docs" / "en" / "mkdocs.yml").read_text(encoding="utf-8")
+    words = json.dumps(yaml.safe_load(text)["extra"]["words"])
+    for stamps in ((1, "a"), (1, "a"), (2, "a"), (2, "b")):
+        notebooks._made(path, uri, "en", URL, words, stamps)
+    assert len(made) == 3
+    stamped = {file for file, _ in notebooks._sources()}
+    assert {
+        *(ROOT / "snippets").rglob("*.py"),
+        *(ROOT / "snippets").rglob("*.out"),
+    } <= (stamped)
+    notebooks.read_again()
+    notebooks._made.cache_clear()
