@@ -254,8 +254,8 @@ def test_a_round_leads_to_the_evidence(language, visit, browser_checks):
     choose(page, row, row["answer"])
     item.locator("details a").last.click()
     page.wait_for_url(f"**/interview/quiz-*/#{row['id']}")
+    page.locator(f"#{row['id']} pre").wait_for(state="attached")  # the round has none
     page.locator(f"#{row['id']} > details[open]").wait_for()
-    assert page.locator(f"#{row['id']} pre").count() == 1
     browser_checks.add(3)
 
 
