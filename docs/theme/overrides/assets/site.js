@@ -24,15 +24,15 @@ for (const link of select.querySelectorAll("a[hreflang]")) {
   });
 }
 
-// The theme writes the section in view into the address soon after a scroll. Where a link
-// was followed meanwhile, that is a section of the page that is left: the link's own stays.
+// The theme notes place and section in view soon after a scroll. Where a link was followed
+// meanwhile, these are of the page that is left: the link's own stay.
 let shown = location.pathname;
 document$.subscribe(() => (shown = location.pathname));
 const { replaceState } = history;
 history.replaceState = (state, unused, url) => {
   const { pathname, hash } = new URL(url ?? "", location.href);
   const there = !hash || document.getElementById(decodeURIComponent(hash.slice(1)));
-  if (!url || (pathname === shown && there)) replaceState.call(history, state, unused, url);
+  if (pathname === shown && there) replaceState.call(history, state, unused, url);
 };
 
 // The search listens to keys going up; pasted text and some input methods send none.
