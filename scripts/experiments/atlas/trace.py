@@ -89,7 +89,7 @@ WATCHED = {
     "batch_norm",
     "tanh",
 }
-FOLDER = "transformers/models/"
+FOLDERS = ["transformers/models/"]  # of modeling files; `examine` adds a reader's
 NO_CAPS = ("activations.py",)
 
 
@@ -118,7 +118,7 @@ def _frame():
         name = frame.f_code.co_filename
         if name.endswith(NO_CAPS):
             return None
-        if FOLDER in name.replace("\\", "/"):
+        if any(folder in name.replace("\\", "/") for folder in FOLDERS):
             return frame
         frame = frame.f_back
     return None
@@ -164,8 +164,11 @@ def _of_rows(name: str, args) -> bool:
     return True
 
 
-def follow(model, given: dict) -> Trace:
-    """Run the model once and note every call."""
+def follow(model, given: dict, products=None) -> Trace:
+    """Run the model once and note every call.
+
+    ``products`` is told of every function that runs, and returns what attended.
+    """
     from torch.overrides import TorchFunctionMode
 
     calls: list[Call] = []
@@ -201,7 +204,10 @@ def follow(model, given: dict) -> Trace:
                 if frame is not None:
                     found = _around(frame)
                     functional.append(Functional(name, stack[-1].path, **found))
-            return function(*args, **(kwargs or {}))
+            out = function(*args, **(kwargs or {}))
+            if products:
+                attended.extend(products(name, args, kwargs or {}, out, tick))
+            return out
 
     hooks, replaced = [], []
     for path, module in model.named_modules():
