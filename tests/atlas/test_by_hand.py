@@ -3,6 +3,7 @@
 import ast
 import importlib.util
 import re
+from collections import Counter
 from functools import cache
 from math import isclose
 from pathlib import Path
@@ -13,14 +14,33 @@ import yaml
 from scripts.experiments import model_atlas
 from scripts.measure import records
 
-FIXTURE = Path(__file__).with_name("by_hand.yml")
-ROWS = yaml.safe_load(FIXTURE.read_text(encoding="utf-8"))
-NAMES = ["-".join(filter(None, (r["architecture"], r["layer"]))) for r in ROWS]
+FIXTURES = ("by_hand.yml", "by_hand_second.yml")
+LEFT_OPEN = {"by_hand.yml": 3, "by_hand_second.yml": 4}  # at most, unresolved
+SAMPLES = {
+    name: yaml.safe_load(Path(__file__).with_name(name).read_text(encoding="utf-8"))
+    for name in FIXTURES
+}
+ROWS = [row for name in FIXTURES for row in SAMPLES[name]]
+
+
+def name_of(row: dict) -> str:
+    return "-".join(filter(None, (row["architecture"], row["layer"])))
+
+
+NAMES = [name_of(row) for row in ROWS]
+FIRST = re.compile(r"(notation|reading|record|unresolved): \S.*")
+# Rows where the source was read again and the record is wrong.
+DISPUTED = {
+    "inkling2_text-hybrid": "q, k and v read three mixtures of the same states",
+    "musicgen": "the decoder attends to what the text encoder gives",
+    "whisper": "the decoder attends to what the encoder gives",
+    "zamba-hybrid": "pre_ff_layernorm stands between attention and FFN",
+}
 FIELDS = {
     *("architecture", "layer", "placement", "norm", "gain", "bias", "eps", "qk"),
     "source",
 }
-OPTIONAL = {"qk_gain", "latent", "equations", "caps", "note"}
+OPTIONAL = {"qk_gain", "latent", "equations", "caps", "note", "first"}
 PLACEMENTS = {
     *("pre", "post", "sandwich", "branch-output", "pre-parallel"),
     *("residual-after-norm", "multi-stream", "none", "other"),
@@ -54,6 +74,8 @@ def problem_of(row: dict) -> str | None:
         return "qk_gain is not of the vocabulary"
     if "latent" in row and not LATENT.fullmatch(row["latent"]):
         return "latent is not a kind and an eps"
+    if "first" in row and not FIRST.fullmatch(row["first"]):
+        return "first is not a cause and a reason"
     if set(row["source"]) != {"block", "norm", "qk"}:
         return "source is not block, norm and qk"
     if (row["source"]["qk"] is None) != (row["qk"] == "none"):
@@ -75,10 +97,36 @@ def test_form(row):
 
 
 def test_enough():
-    assert len({row["architecture"] for row in ROWS}) >= 80
     assert len(set(NAMES)) == len(NAMES)
-    assert sum("equations" in row for row in ROWS) >= 80
-    assert {row["placement"] for row in ROWS} >= PLACEMENTS - {"none", "other"}
+    first, second = SAMPLES.values()
+    assert len({row["architecture"] for row in first}) > 80
+    assert sum("equations" in row for row in first) >= 80
+    assert {row["placement"] for row in first} >= PLACEMENTS - {"none", "other"}
+    assert all(row.get("equations") for row in second)
+    assert not any("first" in row for row in first)
+
+
+def test_what_the_page_says_of_the_second_sample():
+    """practice/model-atlas#limits counts it by hand."""
+    rows = SAMPLES["by_hand_second.yml"]
+    causes = Counter(row.get("first", "same").partition(":")[0] for row in rows)
+    assert causes == {
+        "same": 28,
+        "notation": 3,
+        "reading": 1,
+        "record": 4,
+        "unresolved": 4,
+    }
+    for language, words in {
+        "en": ("forty", "four", "thirty-six", "twenty-eight", "three", "one", "four"),
+        "zh": ("四十", "四", "三十六", "二十八", "三", "一", "四"),
+    }.items():
+        page = Path(f"docs/{language}/pages/practice/model-atlas.md")
+        text = page.read_text(encoding="utf-8")
+        (line,) = (line for line in text.splitlines() if words[3] in line)
+        assert re.search(".*".join(words), line), line
+    at_fault = {name_of(r) for r in rows if r.get("first", "").startswith("record")}
+    assert set(DISPUTED) <= at_fault
 
 
 @pytest.mark.parametrize(
@@ -92,6 +140,7 @@ def test_enough():
         ({"qk": "L2 head none"}, "qk and its source"),
         ({"qk_gain": "2w"}, "qk_gain"),
         ({"latent": "RMSNorm"}, "latent"),
+        ({"first": "other words"}, "first"),
         ({"source": {"block": "x"}}, "source is not"),
         ({"source": {"block": "x", "norm": "y", "qk": None}}, "source block"),
         ({"depth": 3}, "unknown field depth"),
@@ -162,7 +211,7 @@ def test_norms_of_the_equations_are_called_in_the_file(row, obeyed):
     obeyed(
         f"{file} never calls {name}"
         for name in names
-        if f"self.{name.rpartition('.')[2]}(" not in text
+        if not re.search(rf"self\.{name.rpartition('.')[2]}(\[i\])?\(", text)
     )
 
 
@@ -256,10 +305,12 @@ def canonical(equations: list[str]) -> str:
             text = re.sub(rf"\b{ours}\(", f"{kind}(", text)
         text = re.sub(r"N\[[\w.]*?(\w+)\]", r"N[\1]", text).replace(")·1", ")")
         for letter, value in known.items():
-            alone = rf"(?<![\w\[.]){letter}(?![\w(\].⊙])"
+            alone = rf"(?<![\w\[.]){re.escape(letter)}(?![\w(\].⊙])"
             text = re.sub(alone, lambda _, value=value: value, text)
         known[name] = text
-    return known.get("y", "")
+    if "y" in known:
+        return known["y"]
+    return "; ".join(f"{name} = {text}" for name, text in known.items())  # streams
 
 
 def equation_differences(row: dict, m: dict) -> list[str]:
@@ -298,13 +349,26 @@ def cap_differences(row: dict, m: dict) -> list[str]:
     return [f"caps {measured}, by hand {row.get('caps', {})}"]
 
 
-def test_the_record_says_the_same(obeyed):
+@pytest.mark.parametrize("fixture", FIXTURES)
+def test_the_record_says_the_same(fixture, obeyed):
     found = records.find("model_atlas")
     if not found:
         pytest.skip("docs/records holds no model_atlas.json yet")
+    rows = [row for row in SAMPLES[fixture] if name_of(row) not in DISPUTED]
     for record in found:
-        obeyed(f"{record.machine}: {d}" for d in disagreements(ROWS, record.rows))
-        assert len(unresolved(ROWS, record.rows)) <= 3, unresolved(ROWS, record.rows)
+        obeyed(f"{record.machine}: {d}" for d in disagreements(rows, record.rows))
+        lost = unresolved(rows, record.rows)
+        assert len(lost) <= LEFT_OPEN[fixture], lost
+
+
+@pytest.mark.parametrize("name", DISPUTED)
+def test_the_record_is_still_wrong(name):
+    """A row that has been mended leaves DISPUTED."""
+    row = ROWS[NAMES.index(name)]
+    for record in records.find("model_atlas"):
+        found = disagreements([row], record.rows)
+        assert found
+        assert all(": equations [" in line for line in found)
 
 
 def test_what_the_pages_say_of_caps():
@@ -441,6 +505,23 @@ def test_latent_norms_are_compared():
 def test_equations_are_compared(equations, same):
     ours = ["a = x + FFN(N[ln](x))", "y = a + Attention(a)"]
     assert (canonical(equations) == canonical(ours)) is same
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "same"),
+    [
+        ("N[ln]", "N[b.ln]", True),
+        ("N[ln]", "N[ln_2]", False),
+        ("FFN", "Attention", False),
+        ("a[i] =", "d[i] =", False),
+        ("A[i,j]", "A[j,i]", False),
+    ],
+)
+def test_equations_of_streams_are_compared(old, new, same):
+    ours = ["a[i] = x[i] + b[i]·Attention(x[0])", "y[i] = Σ_j A[i,j]·FFN(N[ln](a[j]))"]
+    other = [line.replace(old, new) for line in ours]
+    assert other != ours
+    assert (canonical(other) == canonical(ours)) is same
 
 
 @pytest.mark.parametrize(
