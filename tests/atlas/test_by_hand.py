@@ -47,6 +47,7 @@ PLACEMENTS = {
 }
 KINDS = {"RMSNorm", "LayerNorm"}
 GAINS = {"w", "1+w", "none"}
+QK_GAINS = GAINS | {"w per head"}
 QK = re.compile(r"none|(RMSNorm|LayerNorm|L2) (head|projection) (before|after|none)")
 LATENT = re.compile(r"RMSNorm [\d.]+e-\d+")
 SOURCE = re.compile(r"(?P<file>[\w/]+\.py):(?P<first>\d+)-(?P<last>\d+) (?P<name>\S+)")
@@ -70,7 +71,7 @@ def problem_of(row: dict) -> str | None:
         return "eps is no small number"
     if not QK.fullmatch(row["qk"]):
         return "qk is neither none nor kind, scope and side of RoPE"
-    if not qk_gains(row) <= GAINS:
+    if not qk_gains(row) <= QK_GAINS:
         return "qk_gain is not of the vocabulary"
     if "latent" in row and not LATENT.fullmatch(row["latent"]):
         return "latent is not a kind and an eps"

@@ -239,7 +239,38 @@ def test_a_norm_in_two_places_is_at_both():
 def test_a_norm_of_two_tensors_is_one_of_each():
     """ZayaQKNorm takes q and k; only k has a learned scale."""
     (found,) = model_atlas.run("zaya")
-    assert [(q[0], q[2]) for q in found["qk"]] == [("q", "none"), ("k", "w")]
+    gains = [("q", "none"), ("k", "w per head")]
+    assert [(q[0], q[2]) for q in found["qk"]] == gains
+    assert [(n[0], n[4]) for n in norms_at(found, "q", "k")] == gains
+    assert found["notes"] == ["gain w starts at 0 (qk_norm)"]
+
+
+def test_a_mixture_of_earlier_states_is_no_plain_pre_norm():
+    """Inkling 2: attention over the states before is what a branch reads."""
+    for found in model_atlas.run("inkling2_text"):
+        assert found["placement"] == "multi-stream"
+        assert "Mix(" not in " ".join(found["equations"])
+        assert "linalg" not in found["reason"]
+        for clip in ("q_l2_clip", "k_l2_clip"):  # not normed, and said
+            assert f"vector_norm in self_attn.{clip}" in found["reason"]
+            assert found["status"] == "partial"
+
+
+def test_each_factor_of_a_configuration_is_listed():
+    (found,) = model_atlas.run("falcon_h1")
+    names = {name for name, _ in found["multipliers"]}
+    assert names >= {"attention_in_multiplier", "attention_out_multiplier"}
+    assert names >= {"ssm_in_multiplier", "ssm_out_multiplier", "key_multiplier"}
+    assert names >= {"ssm_multipliers", "mlp_multipliers", "lm_head_multiplier"}
+
+    class Config:
+        def to_dict(self):
+            return {"ssm_multipliers": [1, 2.0], "ffn_dim_multiplier": 1.5}
+
+    assert examine.multipliers(Config()) == [
+        ["ssm_multipliers[0]", 1.0],
+        ["ssm_multipliers[1]", 2.0],
+    ]
 
 
 def test_a_class_s_name_does_not_hide_its_attention():

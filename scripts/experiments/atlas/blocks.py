@@ -100,6 +100,7 @@ class Block:
         self.vectors = {str(i) for i in range(self.ones + 1, len(self.nodes))}
         self.inner_norms: list = []
         self.idle: list = []
+        self.mixtures: set[int] = set()  # of earlier states, which branches read
         self._find_opaque()
         self._sweep()
         self.result = self._output()
@@ -185,6 +186,13 @@ class Block:
             and self._candidate(call)
         )
 
+    def _mixes(self, call) -> bool:
+        """A module in the open that is given earlier states side by side."""
+        return self._candidate(call) and any(
+            len(s.shape) == 4 and (*s.shape[:2], s.shape[-1]) == tuple(self.x.shape)
+            for s in call.inputs
+        )
+
     def _find_opaque(self) -> None:
         """Which compound modules are branches, and which only hold the residual."""
         from snippets.norm_probe.matching import decompose
@@ -250,7 +258,7 @@ class Block:
         values = {
             str(i): n.seen.value
             for i, n in enumerate(self.nodes)
-            if n.seen.value.numel() == seen.value.numel()
+            if n.seen.value.numel() == seen.value.numel() and i not in self.mixtures
         }
         # Latest first: of two sums with equally many terms, take the nearest.
         values = dict(reversed(values.items()))
@@ -297,6 +305,8 @@ class Block:
                         self.place(given)
             elif self.norm(call):
                 self._add_norm(call)
+            elif self._mixes(call) and self._add_mixtures(call):
+                continue
             elif self._passes(call) or self._scales(call):
                 if self.place(call.out) is None:
                     index, _ = self._reads(call.out)
@@ -306,6 +316,14 @@ class Block:
                 index, _ = self._reads(call.out)
                 name = label(self._owner(call), self.call)
                 self.nodes.append(Node("branch", name, call.out, call, reads=index))
+
+    def _add_mixtures(self, call) -> bool:
+        """Whether all that a module gives are sums of states, none of the others."""
+        for given in call.outputs:
+            if (at := self.place(given)) is None:
+                return False
+            self.mixtures.add(at)
+        return True
 
     def _owner(self, call):
         """The module to name a bare leaf by: the nearest that is not the block."""
@@ -565,6 +583,8 @@ class Block:
         return found
 
     def placement(self) -> str:
+        if self.mixtures & set(self.used()):
+            return "multi-stream"
         places = self.branch_places()
         kinds = {kind for name, kind in places if name not in AUXILIARY}
         if not kinds:

@@ -14,9 +14,10 @@ from scripts.experiments.atlas.trace import follow
 
 OPEN = (1.2784645, 30.0)  # gates that change nothing: silu, sigmoid of it is 1
 CAP = re.compile(r"soft_?cap|logit_?cap|capping")
-MULTIPLIER = re.compile(
-    r"(residual|embedding|logits?|attention|lm_head)_?(multiplier|scaling|scale)$"
-    r"|^scale_(emb|depth)$|^emb_scale$|_(alpha|beta)_factor$|^logit_scale$"
+MULTIPLIER = re.compile(  # factors on the stream, a branch, queries, values or logits
+    r"(?<!_dim)_multipliers?$|(residual|embedding|logits?|attention)_?(scaling|scale)$"
+    r"|^scale_(emb|depth)$|^emb_scale$|_(alpha|beta)_factor$"
+    r"|^(attention_value_scale|qk_scale_factor)$"
 )
 COLUMNS = (
     "architecture",
@@ -221,6 +222,13 @@ def kind_words(behaviour, width: int) -> str:
     return behaviour.kind + ("" if behaviour.size == width else " groups")
 
 
+def gain_form(behaviour, module) -> str:
+    """The gain's form; "w per head" where it has one number a head, no vector."""
+    sizes = [p.numel() for n, p in module.named_parameters() if not n.endswith("bias")]
+    few = behaviour.gain == "w" and all(n % behaviour.size for n in sizes)
+    return "w per head" if few else behaviour.gain
+
+
 def norm_row(site: str, call, known, trace_model_file: str, within="") -> list:
     behaviour, gated = known[call.path]
     cast = behaviour.cast + (f" → {behaviour.output}" if behaviour.output else "")
@@ -230,7 +238,7 @@ def norm_row(site: str, call, known, trace_model_file: str, within="") -> list:
         name,
         type(call.module).__name__,
         kind_words(behaviour, call.inputs[0].shape[-1]),
-        behaviour.gain,
+        gain_form(behaviour, call.module),
         behaviour.bias,
         behaviour.eps,
         cast,
@@ -401,13 +409,19 @@ def caps(config, trace) -> list[list]:
 
 
 def multipliers(config) -> list[list]:
-    return [
-        [name, float(value)]
-        for name, value in sorted(_fields(config).items())
-        if MULTIPLIER.search(name)
-        and isinstance(value, (int, float))
-        and not isinstance(value, bool)
-    ]
+    """Factors of the configuration; those of a list one by one where they differ."""
+    found = []
+    for name, value in sorted(_fields(config).items()):
+        if not MULTIPLIER.search(name):
+            continue
+        values = value if isinstance(value, (list, tuple)) else [value]
+        if not all(type(v) in (int, float) for v in values):
+            continue
+        if len(set(values)) == 1:
+            found.append([name, float(values[0])])
+        else:
+            found += [[f"{name}[{i}]", float(v)] for i, v in enumerate(values)]
+    return found
 
 
 def _in_function(f):
@@ -710,7 +724,8 @@ def qk_rows(inner, known) -> list[list]:
         if rope or scope == "latent":
             behaviour, _ = known[call.path]
             words = kind_words(behaviour, call.inputs[0].shape[-1])
-            found.append([site, words, behaviour.gain, scope, rope or "none"])
+            gain = gain_form(behaviour, call.module)
+            found.append([site, words, gain, scope, rope or "none"])
     return once(found)
 
 
@@ -718,12 +733,18 @@ def notes(start: dict, known) -> list[str]:
     """What a reader would not expect of the class's own initialisation."""
     found = {}
     for path, (behaviour, _) in known.items():
-        if behaviour.gain != "1+w":
+        form, norm = behaviour.gain, path.removesuffix("#2")
+        values = [
+            value
+            for name, value in start.items()
+            if name.rpartition(".")[0] == norm and not name.endswith("bias")
+        ]
+        if form not in ("w", "1+w") or len(values) != 1:
             continue
-        gain = 1 + start.get(f"{path}.weight", 0.0)
+        gain = values[0] + (form == "1+w")
         if abs(gain - 1) > 0.01:
-            text = f"gain 1+w starts at {gain:.3g}"
-            found.setdefault(text, path.rpartition(".")[2])
+            text = f"gain {form} starts at {gain:.3g}"
+            found.setdefault(text, norm.rpartition(".")[2])
     return [f"{text} ({path})" for text, path in found.items()]
 
 

@@ -198,7 +198,7 @@ def follow(model, given: dict, products=None) -> Trace:
 
     class Watch(TorchFunctionMode):
         def __torch_function__(self, function, types, args=(), kwargs=None):
-            name = getattr(function, "__name__", "")
+            name = getattr(function, "__name__", "").removeprefix("linalg_")
             if name in WATCHED and stack and _of_rows(name, args):
                 frame = _frame()
                 if frame is not None:

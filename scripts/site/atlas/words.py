@@ -26,6 +26,7 @@ WORDS = {
         "unresolved": "not resolved",
         "partial": "resolved in part",
         "no-gain": "no gain",
+        "per-head-gain": "one w per head",
         "head": "per head",
         "projection": "whole projection",
         "before": "before RoPE",
@@ -87,6 +88,7 @@ WORDS = {
         "unresolved": "未解出",
         "partial": "只解出一部分",
         "no-gain": "无增益",
+        "per-head-gain": "每个头一个 w",
         "head": "逐头",
         "projection": "整个投影",
         "before": "RoPE 之前",
@@ -320,8 +322,9 @@ def rounds_words(cast: str, language: str) -> str:
 
 
 def gain_words(gain: str, words: dict) -> str:
-    """A gain's form: w, 1 + w, or that there is none."""
-    return words["no-gain"] if gain == "none" else gain.replace("+", " + ")
+    """A gain's form: w, 1 + w, one a head, or that there is none."""
+    said = {"none": words["no-gain"], "w per head": words["per-head-gain"]}
+    return said.get(gain, gain.replace("+", " + "))
 
 
 def decimal(value: float) -> str:
