@@ -4,6 +4,7 @@ serve     render what is stale, then serve both languages with live reload
 site      render what is stale, then build strictly into site/; with --offline into
           site-offline/, a folder and a zip that a browser opens as files
 measure   run experiments on this machine and write records
+examine   probe a reader's own model: its equation, its norms, faults
 accept    check a bundle of records made elsewhere and file it
 render    figures from records, .out files from snippets, notebooks from labs
 check     everything CI checks, and a list of what is stale
@@ -15,11 +16,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+HERE = Path.cwd()  # where the command was given: a reader's own modules are there
 ROOT = Path(__file__).resolve().parents[1]
 os.chdir(ROOT)  # snippets are found from here, wherever the command was given
 sys.path.insert(0, str(ROOT))
 os.environ.setdefault("NO_MKDOCS_2_WARNING", "1")
 
+from scripts.examine import command as examination  # noqa: E402
 from scripts.measure.records import RecordError  # noqa: E402
 from scripts.site import offline, render  # noqa: E402
 from scripts.site.lab_source import LabError  # noqa: E402
@@ -27,7 +30,10 @@ from scripts.site.outputs import OutputError  # noqa: E402
 from scripts.site.source import SourceError  # noqa: E402
 
 STRICT = ["build", "--strict"]
-USER_ERRORS = (RecordError, LabError, OutputError, SourceError, render.RenderError)
+USER_ERRORS = (
+    *(RecordError, LabError, OutputError, SourceError, render.RenderError),
+    examination.ExamineError,
+)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -70,6 +76,7 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument(
         "--journal", type=Path, metavar="DIR", help="where unfinished runs are kept"
     )
+    examination.arguments(verb("examine", examine))
     verb("accept", accept).add_argument("file", type=Path)
     verb("render", render_all).add_argument(
         "--all", action="store_true", help="also what is up to date"
@@ -107,6 +114,10 @@ def measure(options) -> int:
     for path in outcome.written:
         print(f"wrote {path.relative_to(ROOT)}")
     return 1 if outcome.skipped else 0
+
+
+def examine(options) -> int:
+    return examination.run(options, HERE)
 
 
 def accept(options) -> int:

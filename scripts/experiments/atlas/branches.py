@@ -29,7 +29,10 @@ NAMES = {  # by what is done: (what a branch is called, words of its path or cla
         ("FFN", r""),
     ),
 }
-SOFTMAX = {"softmax", "log_softmax", "logsumexp", "scaled_dot_product_attention"}
+SOFTMAX = {
+    *("softmax", "log_softmax", "logsumexp"),
+    *("scaled_dot_product_attention", "multi_head_attention_forward"),
+}
 
 
 def again(call, changed: tuple = (), tokens=None):

@@ -1,0 +1,65 @@
+"""What attention is given, where the code spells it out or calls torch's own."""
+
+from scripts.experiments.atlas.trace import Attended, seen
+
+PRODUCTS = {"matmul", "__matmul__", "bmm", "baddbmm", "einsum"}
+STEPS = 60  # of autograd's graph, between a product and its softmax
+
+
+class Products:
+    """Told of every function, it answers with what attended: q, k and v."""
+
+    def __init__(self):
+        self.known: dict = {}  # node of a product -> (q, k)
+
+    def __call__(self, name: str, args, kwargs, out, tick) -> list[Attended]:
+        if name == "scaled_dot_product_attention":
+            named = ("query", "key", "value")[len(args) :]
+            q, k, v = [*args, *(kwargs[n] for n in named)][:3]
+            return [Attended(tick(), seen(q), seen(k), seen(v))]
+        if name in PRODUCTS and getattr(out, "grad_fn", None) is not None:
+            pair = _operands(name, args)
+            if pair:
+                self.known[out.grad_fn, out.output_nr] = pair
+        if name == "softmax" and args and args[0].grad_fn is not None:
+            found = self._product_of(args[0])
+            if found:
+                q, k = found
+                return [Attended(tick(), q, k, k)]
+        return []
+
+    def _product_of(self, scores):
+        """q and k of the product behind scores; None if none is near."""
+        todo, visited = [(scores.grad_fn, scores.output_nr)], set()
+        while todo and len(visited) < STEPS:
+            node = todo.pop(0)
+            if node in self.known:
+                return self.known[node]
+            if node[0] is None or node in visited:
+                continue
+            visited.add(node)
+            todo += node[0].next_functions
+        return None
+
+
+def _operands(name: str, args):
+    """(q, k) of a product, what they share in the last axis; None if it is no such."""
+    if name == "einsum":
+        operands = args[1] if isinstance(args[1], (list, tuple)) else args[1:]
+        if len(operands) != 2:
+            return None
+        left, arrow, out = args[0].replace(" ", "").partition("->")
+        names = left.split(",")
+        shared = [c for c in names[0] if c in names[1] and c not in out]
+        if not arrow or len(shared) != 1 or "." in left:
+            return None
+        pair = (
+            t.movedim(n.index(shared[0]), -1)
+            for t, n in zip(operands, names, strict=True)
+        )
+    else:
+        a, b = args[1:3] if name == "baddbmm" else args[:2]
+        if a.ndim < 3 or b.ndim < 3:
+            return None
+        pair = a, b.mT
+    return tuple(map(seen, pair))

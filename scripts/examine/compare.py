@@ -1,0 +1,222 @@
+"""What differs from another model or from an architecture of the atlas, and where."""
+
+import copy
+import re
+
+from scripts.examine import flow
+from scripts.examine.load import Refusal, _bound
+from scripts.examine.probe import Probed, probe
+
+FLOOR = 1e-7  # of the stream: less is rounding in any case
+ABOVE = 3  # times what rounding gives
+FIELDS = {3: "kind", 4: "gain", 5: "bias", 6: "eps", 7: "cast", 8: "fp16"}
+
+
+def against(found: Probed, load, other: str, options: dict) -> dict:
+    """{"name", "differences", "shared"}: see `differences` and `shared`."""
+    if ":" not in other:
+        rows = _of_atlas(other)
+        return {
+            "name": other,
+            "differences": differences(found.rows, rows),
+            "shared": [],
+        }
+    options = {n: v for n, v in options.items() if n != "transformers"}
+    theirs = probe(load(other, options))
+    return {
+        "name": other,
+        "differences": differences(found.rows, theirs.rows),
+        "shared": shared(found, theirs),
+    }
+
+
+def _of_atlas(name: str) -> list[dict]:
+    from difflib import get_close_matches
+
+    from scripts.site.atlas import rows
+
+    groups = rows.groups()
+    if name not in groups:
+        near = get_close_matches(name, groups, 3, 0.3)
+        hint = f"; near it: {', '.join(near)}" if near else ""
+        raise Refusal(f"the atlas has no row {name!r}{hint}; or give module:factory")
+    found = [row for row in groups[name] if row["status"] != "unresolved"]
+    if not found:
+        raise Refusal(f"the atlas did not resolve {name!r}")
+    return found
+
+
+# What the rows say ------------------------------------------------------------------
+
+
+def nameless(equations: list[str]) -> str:
+    """Equations with the norms' names left out."""
+    return "; ".join(re.sub(r"N\[[^\]]*\]", "N", line) for line in equations)
+
+
+def differences(ours: list[dict], theirs: list[dict]) -> list[list]:
+    """[what, site, ours, theirs, layers] of what differs between rows.
+
+    Layers are compared with those of the same number where both have as many; else
+    a row with the nearest of the other's.
+    """
+    mine, other = by_layer(ours), by_layer(theirs)
+    groups: dict = {}
+    for number, row in mine.items():
+        if set(mine) == set(other):
+            found = between(row, other[number])
+        else:
+            found = min((between(row, b) for b in theirs), key=len)
+        for entry in found:
+            groups.setdefault(repr(entry), (entry, []))[1].append(number[1])
+    return [
+        [*entry, [] if len(layers) == len(mine) else layers]
+        for entry, layers in groups.values()
+    ]
+
+
+def by_layer(rows: list[dict]) -> dict[tuple, dict]:
+    """(list, number of a layer) -> its row."""
+    return {(row["layer"], i): row for row in rows for i in row["layers"]}
+
+
+def between(a: dict, b: dict) -> list[list]:
+    """[what, site, ours, theirs] of what differs between two rows."""
+    found = []
+    if a["placement"] != b["placement"]:
+        found.append(["placement", "", a["placement"], b["placement"]])
+    one, two = nameless(a["equations"]), nameless(b["equations"])
+    if one != two:
+        found.append(["equations", "", one, two])
+    mine, other = _by_site(a), _by_site(b)
+    for site in dict.fromkeys([*mine, *other]):
+        if site not in mine or site not in other:
+            kinds = (_kind(norms.get(site)) for norms in (mine, other))
+            found.append(["norm", site, *kinds])
+            continue
+        for at, field in FIELDS.items():
+            values = mine[site][at], other[site][at]
+            if values[0] != values[1]:
+                found.append([field, site, *values])
+    return found + [["qk", *entry] for entry in _qk(a, b)]
+
+
+def _by_site(row: dict) -> dict[str, list]:
+    return {norm[0]: norm for norm in reversed(row["norms"])}
+
+
+def _kind(norm) -> str | None:
+    return norm and norm[3]
+
+
+def _qk(a: dict, b: dict):
+    """(tensor, ours, theirs) where scope or side of RoPE differ, of norms in both."""
+    mine, other = ({e[0]: e[3:] for e in row["qk"]} for row in (a, b))
+    for tensor in mine:
+        if tensor in other:
+            for one, two in zip(mine[tensor], other[tensor], strict=True):
+                if one != two and "none" not in (one, two):
+                    yield tensor, one, two
+
+
+# With the same weights --------------------------------------------------------------
+
+
+def shared(ours: Probed, theirs: Probed) -> list[list]:
+    """Where the streams first part if both have the weights of the first."""
+
+    state, other = (p.loaded.model.state_dict() for p in (ours, theirs))
+    for key in dict.fromkeys([*state, *other]):
+        if key not in state or key not in other or state[key].shape != other[key].shape:
+            return [["not-shared", ["missing", key]]]
+    theirs.loaded.model.load_state_dict(state)
+    model, given = ours.loaded.model, ours.loaded.given
+    values = tuple(given.values())
+    try:
+        same = _bound(theirs.loaded.model, values)
+        out, mine = flow.ran(model, given)
+        got, yours = flow.ran(theirs.loaded.model, same)
+    except (Refusal, RuntimeError, TypeError, ValueError):
+        return [["not-shared", ["other-input", ""]]]
+    noise = _noise(model, given, mine)
+    index = {path: (a, b) for path, a, b in _pairs(mine, yours)}
+
+    def parts(path: str) -> float:
+        a, b = index[path]
+        return _distance(a, b)
+
+    for _, calls in ours.lists:
+        first = calls[0]
+        early = _given_of(mine, yours, first.path)
+        if early > max(ABOVE * noise.get(first.path, 0.0), FLOOR):
+            return [["before", f"{early:.2g}"]]
+        for number, call in enumerate(calls):
+            if call.path not in index:
+                continue
+            floor = max(ABOVE * noise.get(call.path, 0.0), FLOOR)
+            if parts(call.path) > floor:
+                said = [
+                    "first",
+                    number,
+                    call.path,
+                    f"{parts(call.path):.2g}",
+                    f"{max(noise.get(call.path, 0.0), FLOOR / ABOVE):.2g}",
+                ]
+                inner = _first_inside(mine, yours, call.path, noise)
+                return [said, *([["first-module", inner]] if inner else [])]
+    if out is not None and got is not None and _distance(out, got) > 1e-5:
+        return [["behind"]]
+    return [["agree"]]
+
+
+def _pairs(mine, yours):
+    other = {path: out for path, _, out in reversed(yours)}
+    for path, _, out in reversed(mine):
+        if out and other.get(path) and out[0].shape == other[path][0].shape:
+            yield path, out[0], other[path][0]
+
+
+def _distance(a, b) -> float:
+    """The difference of two tensors as a share of the first."""
+    a, b = a.double(), b.double()
+    return ((a - b).norm() / a.norm().clamp_min(1e-300)).item()
+
+
+def _given_of(mine, yours, path: str) -> float:
+    """How far apart the inputs of a module are."""
+    one = next((given for p, given, _ in mine if p == path), None)
+    two = next((given for p, given, _ in yours if p == path), None)
+    if not one or not two or one[0].shape != two[0].shape:
+        return 0.0
+    return _distance(one[0], two[0])
+
+
+def _noise(model, given: dict, mine) -> dict[str, float]:
+    """What rounding gives at every module: float32 against float64."""
+    try:
+        exact = copy.deepcopy(model).double()
+        wide = {
+            n: v.double() if getattr(v, "is_floating_point", bool)() else v
+            for n, v in given.items()
+        }
+        _, seen = flow.ran(exact, wide)
+    except Exception:  # it does not run in float64
+        return {}
+    return {path: _distance(b, a) for path, a, b in _pairs(mine, seen)}
+
+
+def _first_inside(mine, yours, path: str, noise: dict) -> str:
+    """The innermost module of a layer that is given the same and returns another."""
+    other = {p: (given, out) for p, given, out in reversed(yours)}
+    for p, given, out in mine:
+        if not p.startswith(f"{path}.") or p not in other:
+            continue
+        theirs, got = other[p]
+        pairs = list(zip(given, theirs, strict=False))
+        if any(a.shape != b.shape or _distance(a, b) > FLOOR for a, b in pairs):
+            continue
+        if out and got and out[0].shape == got[0].shape:
+            floor = max(ABOVE * noise.get(p, 0.0), FLOOR)
+            if _distance(out[0], got[0]) > floor:
+                return p
+    return ""

@@ -1,0 +1,329 @@
+"""Rules: what was seen of a model that is a fault, or worth knowing.
+
+An entry is [rule, places, details]. Faults are what no published architecture does
+on purpose, or what breaks training or serving; the rest are remarks.
+"""
+
+import re
+
+from scripts.examine import flow, odd
+from scripts.examine.probe import Probed
+from scripts.experiments.atlas import examine as atlas
+from scripts.experiments.atlas.branches import again
+
+LARGE = 1e-4  # ten times the largest epsilon of the atlas
+NORMED = {"pre", "sandwich", "branch-output", "pre-parallel"}
+
+
+def judged(found: Probed, causal: bool) -> dict:
+    """{"faults": ..., "remarks": ..., "reads": which tokens an output reads}."""
+    faults: list[list] = []
+    remarks: list[list] = []
+    reads = flow.reach(found.loaded.model, found.loaded.given)
+    for rule in (
+        norms_alone,
+        strange_norms,
+        stored_gains,
+        sides,
+        final,
+        idle,
+        names,
+        halves,
+    ):
+        rule(found, faults, remarks)
+    later_tokens(found, reads, causal, faults)
+    steadiness(found, faults, remarks)
+    return {"faults": merged(faults), "remarks": merged(remarks), "reads": reads}
+
+
+def merged(entries: list[list]) -> list[list]:
+    """One entry for each rule and detail, its places together."""
+    groups: dict = {}
+    for rule, place, *details in entries:
+        places = groups.setdefault((rule, *details), [])
+        if place not in places:
+            places.append(place)
+    return [[rule, at, list(details)] for (rule, *details), at in groups.items()]
+
+
+def _recognised(found: Probed):
+    """(call, behaviour, the norm as a module of one tensor, a shape) of each norm."""
+    seen = set()
+    for call in found.trace.calls:
+        if call.path not in found.known or call.path in seen or "#" in call.path:
+            continue
+        seen.add(call.path)
+        behaviour, gated = found.known[call.path]
+        if not gated:
+            alone, _, x = atlas._alone(call, 0.0)
+            yield call, behaviour, alone, x
+
+
+def norms_alone(found: Probed, faults, remarks) -> None:
+    """What each recognised norm does on its own."""
+    import torch
+
+    for call, behaviour, norm, x in _recognised(found):
+        path = call.path
+        faults += [
+            ["dead", f"{path}.{part.removeprefix('norm.')}"]
+            for part in _tried(odd.dead_parameters, norm, x) or ()
+        ]
+        if _tried(odd.detached, norm, x):
+            faults.append(["detached", path])
+        if _tried(_in_place, call):
+            faults.append(["in-place", path])
+        place, e = odd.eps_place(norm, x, behaviour.size)
+        if place == "outside":
+            faults.append(["eps-outside", path, f"{e:.3g}"])
+        elif place == "none":
+            if not odd.zeros_finite(norm, x, torch.float32):
+                faults.append(["eps-none", path])
+        elif behaviour.eps and behaviour.eps >= LARGE:
+            remarks.append(["eps-large", path, f"{behaviour.eps:g}"])
+        if place != "none" and not _zeros_half(norm, x):
+            faults.append(["eps-half", path, _eps(behaviour, e)])
+        if not behaviour.fp16:
+            faults.append(["half", path])
+
+
+def _tried(probe, *given):
+    """What a probe says; None if the norm does not run so."""
+    try:
+        return probe(*given)
+    except Exception:
+        return None
+
+
+def _eps(behaviour, e: float) -> str:
+    return f"{behaviour.eps:g}" if behaviour.eps else f"{e:.1g}"
+
+
+def _zeros_half(norm, x) -> bool:
+    import torch
+
+    try:
+        return odd.zeros_finite(norm, x, torch.float16)
+    except RuntimeError:  # no kernel for it on a CPU
+        return True
+
+
+def _in_place(call) -> bool:
+    """Whether the module changed the tensor that it was given."""
+    import torch
+
+    h = call.inputs[0].value.clone()
+    kept = h.clone()
+    with torch.no_grad():
+        call.module(h)
+    return not torch.equal(h, kept)
+
+
+def strange_norms(found: Probed, faults, remarks) -> None:
+    """Norms over other axes, or with another divisor, which the probes leave out."""
+    tokens = flow.tokens_of(found.loaded.given)
+    seen = set()
+    for call in found.trace.calls:
+        if call.path in seen or any(
+            f"{call.path}.".startswith(f"{p}.") for p in found.known
+        ):
+            continue
+        seen.add(call.path)
+        if not atlas.may_be_norm(call) or call.out.shape != call.inputs[0].shape:
+            continue
+        try:
+            alone, gated, x = atlas._alone(call, atlas.OPEN[0])
+            said = None if gated else odd.odd(alone, x.shape)
+        except Exception:  # not a module of one tensor
+            continue
+        if said is not None:
+            _strange(call.path, said, call.inputs[0].shape, tokens, faults, remarks)
+
+
+def _strange(path, said, shape, tokens, faults, remarks) -> None:
+    last = len(shape) - 1
+    crossed = [i for i in said.axes if i != last]
+    if 0 in crossed:
+        faults.append(["over-batch", path])
+    elif any(shape[i] == tokens for i in crossed):
+        rule = "over-tokens" if last in said.axes else "wrong-axis"
+        faults.append([rule, path])
+    elif crossed and last not in said.axes:
+        faults.append(["wrong-axis", path])
+    elif crossed:
+        remarks.append(["over-axes", path, ", ".join(map(str, said.axes))])
+    else:
+        n = shape[-1]
+        unbiased = abs(said.factor / ((n - 1) / n) ** 0.5 - 1) < 1e-3
+        if unbiased and said.centred:
+            faults.append(["unbiased", path])
+        else:
+            remarks.append(["factor", path, f"{said.factor:.3g}"])
+
+
+def stored_gains(found: Probed, faults, remarks) -> None:
+    """Gains as they came: what their values say of the form they were meant for."""
+    from snippets.norm_probe.behaviour import split_parameters
+
+    for call, behaviour, norm, x in _recognised(found):
+        gains, _ = split_parameters(norm, odd._numbers(x.shape))
+        for name in gains:
+            own = name.removeprefix("norm.")
+            values = found.stored.get(f"{call.path}.{own}")
+            if values is None or not values.numel():
+                continue
+            place = f"{call.path}.{own}"
+            if behaviour.gain == "w" and not values.any():
+                faults.append(["gain-zero", place])
+            elif behaviour.gain == "w" and _centred(values):
+                faults.append(["gain-centred", place, f"{values.mean():.2g}"])
+            elif behaviour.gain == "1+w" and bool((values == 1).all()):
+                faults.append(["gain-two", place])
+
+
+def _centred(values) -> bool:
+    """Whether numbers scatter around zero, both signs among them."""
+    negative = (values < 0).double().mean().item()
+    spread = values.double().std().item() if values.numel() > 1 else 0.0
+    return 0.2 < negative < 0.8 and values.double().mean().abs().item() < spread
+
+
+def shape_of(said: dict) -> str:
+    """A layer's equations without names: where norms stand, what is added."""
+    text = "; ".join(said["equations"])
+    text = re.sub(r"N\[[^\]]*\]", "N", text)
+    return re.sub(r"\b(?!N\b)[A-Z]\w+\(", "F(", text)
+
+
+def sides(found: Probed, faults, remarks) -> None:
+    """Branches or layers that place their norms differently."""
+    for path, every in found.layers.items():
+        shapes = [shape_of(said) for said in every]
+        inner = range(1, len(shapes)) if len(shapes) > 2 else range(len(shapes))
+        places = [every[i]["placement"] for i in inner]
+        for i in inner:
+            if every[i]["placement"] == "other" and every[i]["reason"]:
+                said = every[i]["reason"].partition(": ")[2]
+                faults.append(["branches-differ", f"{path}.{i}", said])
+        common = max(set(places), key=places.count)
+        for i in inner:
+            place = every[i]["placement"]
+            if place and common and place != common and "other" not in (place, common):
+                faults.append(["layers-differ", f"{path}.{i}", place, common])
+        for i in inner:
+            if rule := of_equations(shapes[i]):
+                faults.append([rule, f"{path}.{i}"])
+
+
+def of_equations(shape: str) -> str | None:
+    """What a layer's equations show that no published layer does on purpose."""
+    if re.search(r"= N\(\w+ \+", shape) and "F(N(" in shape:
+        return "stream-normed"
+    return "twice" if re.search(r"F\(N\(N\(", shape) else None
+
+
+def final(found: Probed, faults, remarks) -> None:
+    """A stream that grows over Pre-Norm layers and reaches the head as it is."""
+    from scripts.experiments.atlas.blocks import equal
+
+    path, calls = found.lists[-1]
+    every = found.layers[path]
+    if not {said["placement"] for said in every} & NORMED:
+        return
+    sites = {site for site, _, side in found.outer if side in ("", path)}
+    if sites & {"final", "head"}:
+        return
+    after = [c for c in found.trace.calls if c.start > calls[-1].end]
+    last = calls[-1].out.value
+    outputs = flow.tensors_of(found.trace.output)
+    bare = any(o.shape == last.shape and equal(o, last) for o in outputs)
+    if bare:
+        remarks.append(["ends-bare", path])
+    elif any(_matrix(c) for c in after):
+        faults.append(["no-final", path])
+
+
+def _matrix(call) -> bool:
+    return any(p.ndim > 1 for p in call.module.parameters())
+
+
+def idle(found: Probed, faults, remarks) -> None:
+    """Norms that a layer holds and never calls."""
+    for path, every in found.layers.items():
+        for i, said in enumerate(every):
+            faults += [["idle", f"{path}.{i}.{name}"] for name in said["idle"]]
+
+
+def names(found: Probed, faults, remarks) -> None:
+    """A class called RMSNorm that subtracts the mean."""
+    for call, behaviour, *_ in _recognised(found):
+        called = type(call.module).__name__
+        if "rms" in called.lower() and behaviour.kind.startswith("LayerNorm"):
+            faults.append(["named-rms", call.path, called])
+
+
+def halves(found: Probed, faults, remarks) -> None:
+    """Queries normed and keys not, or the other way round."""
+    for row in found.rows:
+        sites = {entry[0] for entry in row["qk"] if entry[3] != "latent"}
+        if sites & {"q", "k"} in ({"q"}, {"k"}) and not sites & {"qk", "kv"}:
+            (only,) = sites & {"q", "k"}
+            faults.append(["one-side", row["layer"] or found.lists[0][0], only])
+
+
+def later_tokens(found: Probed, reads, causal: bool, faults) -> None:
+    """Layers that read later tokens where others, or their attention, do not."""
+    for path, calls in found.lists:
+        said = {call.path: flow.leaks(call) for call in calls}
+        leaking = [p for p, leak in said.items() if leak]
+        if leaking and any(leak is False for leak in said.values()):
+            faults += [["later-layer", p] for p in leaking]
+        elif leaking and not causal:
+            for call in calls:
+                if call.path in leaking and _attention_is_causal(found, call):
+                    faults.append(["later-outside", call.path])
+        if leaking and reads == "some later":
+            faults.append(["later-some", path])
+        elif leaking and causal:
+            faults += [["later-causal", p] for p in leaking]
+    if any("later" in entry[0] for entry in faults):
+        return
+    if reads == "some later":
+        faults.append(["later-some", found.lists[0][0]])
+    elif causal and reads == "all":
+        faults.append(["later-causal", found.lists[0][0]])
+
+
+def _attention_is_causal(found: Probed, block) -> bool:
+    """Whether the block has modules with a softmax over tokens, and none leaks."""
+    told = []
+    for call in found.trace.calls:
+        if not call.inside(block) or call.out is None:
+            continue
+        leak = flow.leaks(call)
+        if leak is None:
+            continue
+        try:
+            _, taken = again(call)
+        except Exception:  # it takes what is not here any more
+            continue
+        if taken:
+            told.append(leak)
+    return bool(told) and not any(told)
+
+
+def steadiness(found: Probed, faults, remarks) -> None:
+    """Other samples, the switch to training, and one pass after another."""
+    import torch
+
+    model, given = found.loaded.model, found.loaded.given
+    if (place := flow.unsteady(model, given)) is not None:
+        faults.append(["unsteady", place or "?"])
+        return
+    if (place := flow.batch_leak(model, given)) is not None:
+        faults.append(["batch", place or "?"])
+    if (place := flow.train_differs(model, given)) is not None:
+        module = dict(model.named_modules()).get(place)
+        batch = isinstance(module, torch.nn.modules.batchnorm._BatchNorm)
+        images = any(getattr(v, "ndim", 0) > 3 for v in given.values())
+        (remarks if batch and images else faults).append(["train", place or "?"])

@@ -1,0 +1,213 @@
+"""What reaches what: later tokens, other samples, the switch between train and eval."""
+
+import copy
+from contextlib import contextmanager
+
+NOISE = 1e-5  # of the largest element
+
+
+@contextmanager
+def watched(model, seen: list):
+    """Note (path, inputs, first output) of every module, in order of its end."""
+    from scripts.experiments.atlas.trace import tensors
+
+    def after(path):
+        def hook(module, args, kwargs, output):
+            given = [t.detach().clone() for t in tensors(args) + tensors(kwargs)]
+            out = [t.detach().clone() for t in tensors(output)[:1]]
+            seen.append((path, given, out))
+
+        return hook
+
+    hooks = [
+        m.register_forward_hook(after(path), with_kwargs=True)
+        for path, m in model.named_modules()
+        if path
+    ]
+    try:
+        yield
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+def ran(model, given: dict, seed: int = 0):
+    """(output, what every module gave) of one forward pass without a graph."""
+    import torch
+
+    from scripts.experiments.atlas.trace import tensors
+
+    seen: list = []
+    torch.manual_seed(seed)
+    with torch.no_grad(), watched(model, seen):
+        out = tensors(_plain(model(**given)))
+    return (out[0].detach() if out else None), seen
+
+
+def _plain(out):
+    """An output as tuples: transformers wraps them."""
+    return out.to_tuple() if hasattr(out, "to_tuple") else out
+
+
+def differs(a, b) -> bool:
+    """Whether two tensors differ by more than rounding; NaN differs."""
+    if a.shape != b.shape:
+        return True
+    if not a.isfinite().all() or not b.isfinite().all():
+        return not bool(((a == b) | (a.isnan() & b.isnan())).all())
+    return bool((a - b).abs().max() > NOISE * max(a.abs().max(), 1e-30))
+
+
+def moved(given: dict, sample: int, token: int | None = None) -> dict:
+    """The input with one sample changed, at one token or at all."""
+    import torch
+
+    fresh = {}
+    for name, value in given.items():
+        if isinstance(value, torch.Tensor) and value.ndim > 1 and value.shape[0] > 1:
+            value = value.clone()
+            at = (sample,) if token is None else (sample, token)
+            if value.is_floating_point():
+                value[at] = value[at] + torch.cos(
+                    torch.arange(value[at].numel()).float()
+                ).reshape(value[at].shape)
+            elif value.dtype != torch.bool:
+                most = int(value.max())
+                value[at] = (most - value[at]).clamp_min(0)
+                same = value[at] == given[name][at]
+                value[at] = torch.where(same, (value[at] - 1).clamp_min(0), value[at])
+        fresh[name] = value
+    return fresh
+
+
+def tokens_of(given: dict) -> int | None:
+    """The number of tokens of the first input; None if it has no axis of tokens."""
+    first = next((v for v in given.values() if hasattr(v, "shape")), None)
+    if first is None or first.ndim not in (2, 3) or first.shape[0] < 2:
+        return None
+    if first.is_floating_point() and first.ndim == 2:
+        return None
+    return first.shape[1]
+
+
+def reach(model, given: dict) -> str | None:
+    """Which tokens an output reads: "past", "all", "some later"; None if unknown."""
+    import torch
+
+    count = tokens_of(given)
+    out, _ = ran(model, given)
+    if count is None or out is None or out.ndim < 2 or out.shape[1] != count:
+        return None
+    felt = torch.zeros(count, count, dtype=torch.bool)  # (of, by)
+    for t in range(count):
+        other, _ = ran(model, moved(given, 0, t))
+        change = (other[0] - out[0]).abs().reshape(count, -1).amax(1)
+        felt[:, t] = change > NOISE * out.abs().max()
+    above, below = felt.triu(1).sum(), felt.tril(-1).sum()
+    if not above:
+        return "past"
+    return "some later" if 2 * above < below else "all"
+
+
+def leaks(block) -> bool | None:
+    """Whether a call reads later tokens, its module run again; None if unknown."""
+    from scripts.experiments.atlas.branches import again
+
+    which = [i for i, s in enumerate(block.inputs) if s.shape == block.out.shape][:1]
+    shape = block.out.shape
+    if not which or len(shape) != 3 or shape[0] < 2 or shape[1] < 4:
+        return None
+    try:
+        before, _ = again(block)
+        after, _ = again(block, tuple(which))  # token 2 of sample 0
+    except Exception:  # it takes what is not here any more
+        return None
+    change = (after - before)[0].abs().amax(-1)
+    return bool((change[:2] > NOISE * before.abs().max()).any())
+
+
+def first_change(ours: list, theirs: list, index) -> str:
+    """The innermost module whose output differs though its inputs do not."""
+    for (path, given, out), (_, other, got) in zip(ours, theirs, strict=False):
+        same = len(given) == len(other) and not any(
+            differs(index(a), index(b)) for a, b in zip(given, other, strict=True)
+        )
+        if same and out and got and differs(index(out[0]), index(got[0])):
+            return path
+    return ""
+
+
+def batch_leak(model, given: dict) -> str | None:
+    """Where one sample feels another; "" if the place is not found, None if nowhere."""
+    out, ours = ran(model, given)
+    first = next((v for v in given.values() if hasattr(v, "shape")), None)
+    if out is None or first is None or first.ndim < 2 or first.shape[0] < 2:
+        return None
+    if out.shape[0] != first.shape[0]:
+        return None
+    other, theirs = ran(model, moved(given, 1))
+    if not differs(out[0], other[0]):
+        return None
+
+    def sample(t):
+        return t[0] if t.ndim > 1 and t.shape[0] == first.shape[0] else t
+
+    return first_change(ours, theirs, sample)
+
+
+@contextmanager
+def no_dropout(model):
+    """Every rate of dropout at zero, in modules and in numbers of their owners."""
+    kept = []
+    for module in model.modules():
+        for name, value in list(vars(module).items()):
+            rate = isinstance(value, float) and 0 < value < 1
+            named = "drop" in name or (name == "p" and "Drop" in type(module).__name__)
+            if rate and named:
+                kept.append((module, name, value))
+                setattr(module, name, 0.0)
+    try:
+        yield
+    finally:
+        for module, name, value in kept:
+            setattr(module, name, value)
+
+
+def train_differs(model, given: dict) -> str | None:
+    """Where train and eval part, dropout off; None if they agree or it is random."""
+    try:
+        trained = copy.deepcopy(model)
+    except Exception:  # some modules do not copy
+        return None
+    with no_dropout(trained):
+        out, ours = ran(trained.eval(), given)
+        try:
+            other, theirs = ran(copy.deepcopy(trained).train(), given, seed=1)
+            third, _ = ran(copy.deepcopy(trained).train(), given, seed=2)
+        except Exception:  # its training forward wants more
+            return None
+    if out is None or other is None or other.shape != out.shape:
+        return None
+    if not differs(out, other) or differs(other, third):
+        return None
+    return first_change(ours, theirs, lambda t: t)
+
+
+def unsteady(model, given: dict) -> str | None:
+    """What changes from one eval pass to the next: a buffer's name, or the output."""
+    before = {n: b.clone() for n, b in model.named_buffers()}
+    out, _ = ran(model, given)
+    for name, buffer in model.named_buffers():
+        old = before.get(name)
+        same = old is not None and old.shape == buffer.shape
+        if same and old.is_floating_point() and differs(old, buffer):
+            return name
+    again, _ = ran(model, given, seed=1)
+    return "" if out is not None and differs(out, again) else None
+
+
+def tensors_of(output) -> list:
+    """The real tensors of an output."""
+    from scripts.experiments.atlas.trace import tensors
+
+    return tensors(_plain(output))

@@ -1,0 +1,169 @@
+"""The atlas's probes on one model: rows as those of the atlas, layer by layer."""
+
+import inspect
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from scripts.examine.attention import Products
+from scripts.examine.lists import containers, joined
+from scripts.examine.load import Loaded, Refusal
+from scripts.experiments.atlas import examine as atlas
+from scripts.experiments.atlas import trace as tracing
+from scripts.experiments.atlas.blocks import blocks, stream
+
+APART = "the list's modules add nothing to a residual stream themselves"
+NO_BLOCKS = "no list of blocks with a residual stream"
+TORCH = "torch"
+
+
+@dataclass
+class Probed:
+    """What was seen of a model."""
+
+    loaded: Loaded
+    stored: dict  # its vectors as they came, before they were made random
+    trace: object
+    known: dict  # path of a norm -> (behaviour, gated)
+    lists: list  # (path, calls of its blocks)
+    rows: list = field(default_factory=list)
+    outer: list = field(default_factory=list)  # (site, call, list)
+    layers: dict = field(default_factory=dict)  # list -> what each layer does
+
+
+def randomise(model, seed: int = 0) -> None:
+    """Random weights, so that no factor is one by accident; masks and angles stay."""
+    import torch
+
+    random = torch.Generator().manual_seed(seed)
+    kept = set(model.state_dict())
+    own = dict(model.named_parameters())
+    learned = {n: p for n, p in own.items() if p.requires_grad} or own
+    scalars = {
+        n: b
+        for n, b in model.named_buffers()
+        if n in kept and b.is_floating_point() and b.numel() == 1
+    }
+    for name, p in (learned | scalars).items():
+        if not p.is_floating_point():
+            continue
+        noise = torch.randn(p.shape, generator=random).to(p.dtype)
+        with torch.no_grad():
+            if p.ndim > 1 and p.shape[-1] > 1:
+                p.copy_(noise / p.shape[-1] ** 0.5)
+            elif name.endswith("bias"):
+                p.copy_(0.2 * noise)
+            elif name.endswith("weight") and p.ndim == 1:
+                p.copy_(1 + 0.3 * noise)
+            else:
+                p.add_(0.2 * noise)
+    for name, p in own.items():
+        if name in learned and p.is_floating_point():
+            p.requires_grad_(True)
+
+
+def places(model) -> list[str]:
+    """Files and packages whose lines are the reader's: where the classes stand."""
+    found = set()
+    for kind in {type(m) for m in model.modules()}:
+        if kind.__module__.partition(".")[0] == TORCH:
+            continue
+        try:
+            file = Path(inspect.getfile(kind)).as_posix()
+        except (OSError, TypeError):  # made in a shell
+            continue
+        _, packages, inside = file.rpartition("site-packages/")
+        if packages:
+            found.add(f"site-packages/{inside.partition('/')[0]}")
+        else:
+            found.add(file)
+    return sorted(found)
+
+
+def probe(loaded: Loaded) -> Probed:
+    """The rows of a model. Refusal if it shows no blocks."""
+    model = loaded.model
+    stored = {n: p.detach().clone() for n, p in model.named_parameters() if p.ndim <= 1}
+    randomise(model)
+    tracing.FOLDERS[1:] = places(model)
+    trace = tracing.follow(model, loaded.given, Products())
+    known = atlas.behaviours(trace)
+    lists = _lists(trace, model, known)
+    if not lists:
+        raise Refusal(NO_BLOCKS)
+    found = Probed(loaded, stored, trace, known, lists)
+    found.outer = atlas.outer_norms(trace, lists, known)
+    for path, calls in lists:
+        _rows_of(found, path, calls)
+    return found
+
+
+def _lists(trace, model, known) -> list:
+    """Lists of blocks, also those whose layers no module holds."""
+    held = containers(trace, model)
+    found = [
+        (path, calls)
+        for path, calls in blocks(trace, model)
+        if not any(f"{path}.".startswith(f"{other}.") for other in held)
+    ]
+    for path in held:
+        if calls := joined(trace, model, path):
+            found.append((path, calls))
+    whole = []
+    for path, calls in found:
+        if path not in held and _apart(trace, calls[0], known):
+            calls = joined(trace, model, path) or calls
+        whole.append((path, calls))
+    return [
+        (path, calls) for path, calls in whole if any(stream(call) for call in calls)
+    ]
+
+
+def _apart(trace, call, known) -> bool:
+    found = atlas.analyse(call, trace, known, "")
+    return found["status"] == "unresolved"
+
+
+def _rows_of(found: Probed, path: str, calls: list) -> None:
+    """Add a row for each distinct kind of layer of one list."""
+    trace, known = found.trace, found.known
+    every = []
+    for call in calls:
+        said = atlas.analyse(call, trace, known, "")
+        norms, said["functional"] = atlas.functional(trace, known, call.path)
+        rows, qk = atlas.function_rows(norms, call, trace)
+        said["norms"], said["qk"] = said["norms"] + rows, said["qk"] + qk
+        left = atlas.never_ran(call, trace, known)
+        reasons = (
+            left and "norms that never ran: " + ", ".join(left),
+            said["functional"]
+            and "roots that no probe tells: " + ", ".join(said["functional"]),
+        )
+        why = "; ".join(filter(None, reasons))
+        if why and said["status"] == "resolved":
+            said |= {"status": "partial", "reason": why}
+        said["idle"] = left
+        every.append(said)
+    atlas._first_norm(every)
+    found.layers[path] = every
+    outer = atlas.once(
+        [
+            atlas.norm_row(site, call, known, "")
+            for site, call, side in found.outer
+            if side in ("", path)
+        ]
+    )
+    kinds: dict = {}
+    for i, said in enumerate(every):
+        key = repr({k: v for k, v in said.items() if k != "norms"} | _nameless(said))
+        kinds.setdefault(key, (said, []))[1].append(i)
+    for said, layers in kinds.values():
+        name = path if len(found.lists) > 1 else ""
+        row = {n: v for n, v in said.items() if n != "idle"}
+        row |= {"norms": said["norms"] + outer, "layer": name, "layers": layers}
+        empty = {"caps": [], "multipliers": [], "source": [], "notes": []}
+        found.rows.append({"architecture": found.loaded.name, **empty, **row})
+
+
+def _nameless(said: dict) -> dict:
+    """Norms of a layer without the lines that they stand in."""
+    return {"norms": [norm[:9] + norm[10:] for norm in said["norms"]]}

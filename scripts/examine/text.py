@@ -1,0 +1,136 @@
+"""The report as plain text."""
+
+import textwrap
+
+from scripts.examine.words import WORDS, said
+from scripts.site.atlas.entries import details
+from scripts.site.atlas.words import WORDS as ATLAS
+from scripts.site.atlas.words import cast_words, decimal, gain_words
+
+WIDTH = 80
+MANY = 6  # places of one kind that are listed
+
+
+def spans(numbers: list[int]) -> str:
+    """0, 2, 3, 4 -> 0, 2–4."""
+    parts: list[list[int]] = []
+    for n in numbers:
+        if parts and parts[-1][-1] == n - 1:
+            parts[-1].append(n)
+        else:
+            parts.append([n])
+    return ", ".join(f"{p[0]}–{p[-1]}" if len(p) > 1 else f"{p[0]}" for p in parts)
+
+
+def heading(report: dict, language: str) -> list[str]:
+    """What was examined: size, input, lists of layers."""
+    words = WORDS[language]
+    inputs = words["comma"].join(
+        f"`{name}` {'×'.join(map(str, shape))} {words['tokens' if tokens else 'reals']}"
+        for name, shape, tokens in report["input"]
+    )
+    lines = [words["size"].format(f"{report['parameters']:,}", inputs)]
+    lines += [words["list"].format(*entry) for entry in report["lists"]]
+    return lines
+
+
+def row_lines(row: dict, language: str) -> list[str]:
+    """What the atlas says of a row, without links."""
+    return details(row, language)
+
+
+def layers_of(row: dict, language: str) -> str:
+    text = WORDS[language]["layers"].format(spans(row["layers"]))
+    return f"{row['layer']}: {text}" if row["layer"] else text
+
+
+def entry_line(entry: list, language: str) -> str:
+    """What a rule says, and where."""
+    what, places = said(entry, language)
+    shown = WORDS[language]["comma"].join(f"`{p}`" for p in places[:MANY])
+    more = f" … ({len(places)})" if len(places) > MANY else ""
+    colon = "：" if language == "zh" else ": "
+    return f"{shown}{more}{colon}{what}"
+
+
+def against_lines(report: dict, language: str) -> list[str]:
+    """What the comparison says, a line each."""
+    found, words = report["against"], WORDS[language]
+    lines = [difference_line(entry, language) for entry in found["differences"]]
+    if not lines:
+        lines.append(words["same"])
+    for key, *values in found["shared"]:
+        if key == "not-shared":
+            ((why, what),) = values
+            values = [words[why].format(what)]
+        lines.append(words[key].format(*values))
+    return lines
+
+
+def difference_line(entry: list, language: str) -> str:
+    """One difference: what, where, ours, theirs."""
+    words, atlas = WORDS[language], ATLAS[language]
+    field, site, *values, layers = entry
+
+    def word(value) -> str:
+        if value is None:
+            return words["none"]
+        if isinstance(value, bool):
+            return words["yes" if value else "no"]
+        if isinstance(value, float):
+            return decimal(value)
+        if field == "cast":
+            return cast_words(value, language)
+        if field == "equations":
+            return f"`{value}`"
+        if field == "gain":
+            return gain_words(value, atlas)
+        known = atlas.get(value) if isinstance(value, str) else None
+        return known if isinstance(known, str) else str(value)
+
+    what = words["fields"][field]
+    if site:
+        what += atlas["brackets"].format(words["sites"].get(site, f"`{site}`"))
+    line = words["differs"].format(what, *map(word, values))
+    if layers:
+        line += atlas["brackets"].format(words["layers"].format(spans(layers)).lower())
+    return line
+
+
+def text(report: dict, language: str) -> str:
+    """The whole report, with a line break at its end."""
+    words = WORDS[language]
+    parts = [words["title"].format(report["name"]), *heading(report, language)]
+    for row in report["rows"]:
+        parts += ["", layers_of(row, language)]
+        parts += [f"  {line}" for line in row["equations"]]
+        parts += [f"- {line}" for line in row_lines(row, language)]
+    if report["reads"]:
+        parts += ["", words[report["reads"]]]
+    parts.append("")
+    if report["faults"]:
+        parts.append(f"{words['faults']} ({len(report['faults'])})")
+        parts += [f"! {entry_line(entry, language)}" for entry in report["faults"]]
+    else:
+        parts.append(words["no-faults"])
+    if report["remarks"]:
+        parts += ["", words["remarks"]]
+        parts += [f"- {entry_line(entry, language)}" for entry in report["remarks"]]
+    if report["against"]:
+        parts += ["", words["against"].format(report["against"]["name"])]
+        parts += [f"- {line}" for line in against_lines(report, language)]
+    lines = [line.replace("`", "") for line in parts]
+    if language == "en":  # Chinese has no spaces to break at
+        lines = [part for line in lines for part in _wrapped(line)]
+    return "\n".join(lines) + "\n"
+
+
+def _wrapped(line: str) -> list[str]:
+    indent = "  " if line[:2] in ("- ", "! ") else "    "
+    return textwrap.wrap(
+        line,
+        WIDTH,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    ) or [""]

@@ -1,0 +1,263 @@
+"""The report's words in both languages."""
+
+WORDS = {
+    "en": {
+        "title": "Examined: {0}",
+        "size": "{0} parameters; input {1}",
+        "tokens": "tokens",
+        "reals": "real numbers",
+        "list": "`{0}`: {1} layers of {2}",
+        "layers": "Layers {0}",
+        "past": "An output reads its own token and earlier ones.",
+        "all": "An output reads all tokens, later ones too.",
+        "some later": "An output reads some later tokens and not others.",
+        "faults": "Faults",
+        "no-faults": "No fault found.",
+        "remarks": "Remarks",
+        "against": "Against {0}",
+        "same": "The blocks and their norms agree.",
+        "differs": "{0}: {1} here, {2} there",
+        "not-shared": "The weights cannot be shared: {0}.",
+        "missing": "its state dict lacks `{0}` or has it in another shape",
+        "other-input": "it does not take this input",
+        "first": (
+            "With the same weights the first difference is in layer {0} (`{1}`): "
+            "{2} of the stream, where rounding gives {3}."
+        ),
+        "first-module": "It begins in `{0}`: same input, another output.",
+        "before": "With the same weights they differ before the first layer, by {0}.",
+        "behind": "All layers agree with the same weights; what follows them differs.",
+        "agree": "With the same weights every layer agrees up to rounding.",
+        "limits": (
+            "Probed on random weights, in evaluation, on a CPU; stored gains were read "
+            "before. What did not run was not seen."
+        ),
+        "none": "none",
+        "yes": "yes",
+        "no": "no",
+        "comma": ", ",
+        "fields": {
+            "placement": "placement",
+            "equations": "equations",
+            "norm": "norm",
+            "kind": "kind",
+            "gain": "gain",
+            "bias": "bias",
+            "eps": "ε",
+            "cast": "rounding",
+            "fp16": "right in float16 at ±300",
+            "qk": "QK-Norm",
+        },
+        "sites": {
+            "attention-in": "before attention",
+            "attention-out": "behind attention",
+            "ffn-in": "before the FFN",
+            "ffn-out": "behind the FFN",
+            "mixer-in": "before the mixer",
+            "mixer-out": "behind the mixer",
+            "shared-in": "before both branches",
+            "final": "final",
+            "embedding": "embedding",
+            "other": "elsewhere",
+        },
+        "drawing": "The block: {0}",
+    },
+    "zh": {
+        "title": "检查：{0}",
+        "size": "{0} 个参数；输入 {1}",
+        "tokens": "词元",
+        "reals": "实数",
+        "list": "`{0}`：{1} 层 {2}",
+        "layers": "第 {0} 层",
+        "past": "每个输出只读自己和更早的词元。",
+        "all": "每个输出读全部词元，包括后面的。",
+        "some later": "输出读到后面的一部分词元，另一部分读不到。",
+        "faults": "错误",
+        "no-faults": "没有发现错误。",
+        "remarks": "备注",
+        "against": "与 {0} 对比",
+        "same": "块和其中的归一化都一致。",
+        "differs": "{0}：这里是 {1}，对方是 {2}",
+        "not-shared": "权重不能共用：{0}。",
+        "missing": "对方的 state dict 里没有 `{0}`，或形状不同",
+        "other-input": "对方不接受这个输入",
+        "first": (
+            "权重相同时，第一处差异在第 {0} 层（`{1}`）："
+            "占残差流的 {2}，而舍入只有 {3}。"
+        ),
+        "first-module": "差异始于 `{0}`：输入相同，输出不同。",
+        "before": "权重相同时，第一层之前就不同了，相差 {0}。",
+        "behind": "权重相同时各层一致，不同的是最后一层之后。",
+        "agree": "权重相同时，每一层都一致，只差舍入。",
+        "limits": (
+            "探测用的是随机权重、eval 模式、CPU；存着的增益在此之前已读过。"
+            "没有跑到的部分看不见。"
+        ),
+        "none": "无",
+        "yes": "是",
+        "no": "否",
+        "comma": "、",
+        "fields": {
+            "placement": "位置",
+            "equations": "方程",
+            "norm": "归一化",
+            "kind": "种类",
+            "gain": "增益",
+            "bias": "偏置",
+            "eps": "ε",
+            "cast": "舍入",
+            "fp16": "float16 下输入 ±300 正确",
+            "qk": "QK-Norm",
+        },
+        "sites": {
+            "attention-in": "注意力之前",
+            "attention-out": "注意力之后",
+            "ffn-in": "FFN 之前",
+            "ffn-out": "FFN 之后",
+            "mixer-in": "混合层之前",
+            "mixer-out": "混合层之后",
+            "shared-in": "两个分支之前",
+            "final": "最终",
+            "embedding": "词嵌入",
+            "other": "其他位置",
+        },
+        "drawing": "块：{0}",
+    },
+}
+
+RULES = {
+    "dead": {
+        "en": "a parameter of a norm without effect on its output",
+        "zh": "归一化的参数对输出不起作用",
+    },
+    "detached": {
+        "en": "the gradient leaves out the statistics, as if they were detached",
+        "zh": "梯度没有经过统计量，像是做了 detach",
+    },
+    "in-place": {
+        "en": "changes the tensor that it is given",
+        "zh": "原地改写了传入的张量",
+    },
+    "eps-outside": {
+        "en": "ε is added to the root, not under it (acts as {0})",
+        "zh": "ε 加在根号外，而不在根号里（实际为 {0}）",
+    },
+    "eps-none": {
+        "en": "no ε acts: a row of zeros gives NaN or infinity",
+        "zh": "没有 ε 在起作用：全零的行得到 NaN 或无穷大",
+    },
+    "eps-large": {"en": "a large ε, {0}", "zh": "ε 偏大：{0}"},
+    "eps-half": {
+        "en": "ε {0} vanishes in float16: a row of zeros gives NaN or infinity",
+        "zh": "ε {0} 在 float16 下变成零：全零的行得到 NaN 或无穷大",
+    },
+    "half": {
+        "en": "squares overflow in float16 for elements of 300",
+        "zh": "元素为 300 时，平方在 float16 下溢出",
+    },
+    "over-batch": {
+        "en": "statistics run over the batch: a sample feels the others",
+        "zh": "统计量跨样本：一个样本受其他样本影响",
+    },
+    "over-tokens": {
+        "en": "statistics run over the tokens as well: a token feels the others",
+        "zh": "统计量还跨词元：一个词元受其他词元影响",
+    },
+    "wrong-axis": {
+        "en": "normalizes along another axis than the features",
+        "zh": "归一化没有沿特征轴",
+    },
+    "over-axes": {
+        "en": "statistics run over axes {0} of its input",
+        "zh": "统计量跨输入的第 {0} 轴",
+    },
+    "unbiased": {
+        "en": "divides by n − 1: an unbiased variance",
+        "zh": "方差除以 n − 1，用了无偏估计",
+    },
+    "factor": {
+        "en": "a norm times {0}",
+        "zh": "归一化的结果还乘了 {0}",
+    },
+    "gain-zero": {
+        "en": "gain w is all zeros: the branch is off. Was 1 + w meant?",
+        "zh": "增益 w 全为零，分支被关掉。本意是 1 + w 吗？",
+    },
+    "gain-centred": {
+        "en": "gain w scatters around zero (mean {0}). Was 1 + w meant?",
+        "zh": "增益 w 在零两侧分布（均值 {0}）。本意是 1 + w 吗？",
+    },
+    "gain-two": {
+        "en": "gain 1 + w with w all ones doubles. Was w meant?",
+        "zh": "增益 1 + w 而 w 全为一，输出翻倍。本意是 w 吗？",
+    },
+    "branches-differ": {
+        "en": "branches of a layer place their norms differently: {0}",
+        "zh": "同一层的分支把归一化放在不同位置：{0}",
+    },
+    "layers-differ": {
+        "en": "placement {0}, in other layers {1}",
+        "zh": "位置是 {0}，其他层是 {1}",
+    },
+    "stream-normed": {
+        "en": "the stream itself is normalized once more in a layer of normed branches",
+        "zh": "分支已有归一化的层里，残差流本身又被归一化一次",
+    },
+    "twice": {"en": "a norm of a norm", "zh": "对归一化的结果再做归一化"},
+    "no-final": {
+        "en": "no norm between the last layer and the head",
+        "zh": "最后一层和输出头之间没有归一化",
+    },
+    "ends-bare": {
+        "en": "returns the stream as the last layer left it, not normed",
+        "zh": "直接返回最后一层的残差流，没有归一化",
+    },
+    "idle": {"en": "a norm that is never called", "zh": "从未被调用的归一化"},
+    "named-rms": {
+        "en": "called {0}, but subtracts the mean",
+        "zh": "名叫 {0}，却减去了均值",
+    },
+    "one-side": {
+        "en": "only {0} of q and k is normed",
+        "zh": "q 和 k 中只有 {0} 做了归一化",
+    },
+    "later-layer": {
+        "en": "reads later tokens, where other layers do not",
+        "zh": "读到后面的词元，而其他层不会",
+    },
+    "later-outside": {
+        "en": "reads later tokens, though its attention does not",
+        "zh": "读到后面的词元，而它的注意力不会",
+    },
+    "later-some": {
+        "en": "reads some later tokens and not others: a mask off by one?",
+        "zh": "读到后面的一部分词元：掩码错了一位？",
+    },
+    "later-causal": {"en": "reads later tokens", "zh": "读到后面的词元"},
+    "unsteady": {
+        "en": "changes from one evaluation to the next",
+        "zh": "eval 模式下，每次结果不同或状态在变",
+    },
+    "batch": {
+        "en": "a sample's output depends on the other samples",
+        "zh": "一个样本的输出取决于其他样本",
+    },
+    "train": {
+        "en": "acts differently in training and evaluation, dropout aside",
+        "zh": "除 dropout 外，训练和 eval 的行为仍不同",
+    },
+}
+
+
+def said(entry: list, language: str) -> tuple[str, list[str]]:
+    """(what a rule says in words, the places) of one entry."""
+    from scripts.site.atlas.words import WORDS as ATLAS
+
+    rule, places, details = entry
+    atlas = ATLAS[language]
+
+    def word(text: str) -> str:
+        parts = (part.split() for part in text.split(", "))
+        return atlas["comma"].join(" ".join(atlas.get(p, p) for p in x) for x in parts)
+
+    return RULES[rule][language].format(*(word(str(d)) for d in details)), places

@@ -1,0 +1,359 @@
+"""A small decoder, and the same with one bug each: what `examine` must find."""
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+D, HEADS, LAYERS, VOCABULARY = 32, 4, 3, 61
+
+
+class RMSNorm(nn.Module):
+    """RMSNorm with statistics in float32; subclasses plant one bug."""
+
+    start = 1.0
+
+    def __init__(self, d: int, eps: float = 1e-6):
+        super().__init__()
+        self.weight = nn.Parameter(torch.full((d,), self.start))
+        self.eps = eps
+
+    def root(self, h):
+        return torch.rsqrt(h.square().mean(-1, keepdim=True) + self.eps)
+
+    def forward(self, x):
+        h = x.float()
+        return (h * self.root(h)).type_as(x) * self.weight
+
+
+class Attention(nn.Module):
+    later = 0  # how many later tokens the mask lets through
+    normed = ("q", "k")
+
+    def __init__(self, norm):
+        super().__init__()
+        self.qkv = nn.Linear(D, 3 * D, bias=False)
+        self.out = nn.Linear(D, D, bias=False)
+        self.q_norm, self.k_norm = (norm(D // HEADS) for _ in range(2))
+        if "k" not in self.normed:
+            del self.k_norm
+
+    def rotated(self, x):
+        """x: (batch, heads, tokens, d). RoPE."""
+        half = x.shape[-1] // 2
+        angle = torch.outer(
+            torch.arange(x.shape[-2]), 100.0 ** -(torch.arange(half) / half)
+        )
+        a, b = x.chunk(2, -1)
+        cos, sin = angle.cos(), angle.sin()
+        return torch.cat([a * cos - b * sin, a * sin + b * cos], -1)
+
+    def heads(self, x):
+        q, k, v = (
+            t.unflatten(-1, (HEADS, -1)).transpose(1, 2)
+            for t in self.qkv(x).chunk(3, -1)
+        )
+        q = self.q_norm(q)
+        return q, self.k_norm(k) if "k" in self.normed else k, v
+
+    def forward(self, x):
+        q, k, v = self.heads(x)
+        q, k = self.rotated(q), self.rotated(k)
+        mask = torch.ones(x.shape[1], x.shape[1]).tril(self.later).bool()
+        y = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+        return self.out(y.transpose(1, 2).flatten(2))
+
+
+class Block(nn.Module):
+    def __init__(self, norm=RMSNorm, attention=Attention):
+        super().__init__()
+        self.norm_1, self.norm_2 = norm(D), norm(D)
+        self.attention = attention(norm)
+        self.feed_forward = nn.Sequential(
+            nn.Linear(D, 2 * D), nn.SiLU(), nn.Linear(2 * D, D)
+        )
+
+    def forward(self, x):
+        x = x + self.attention(self.norm_1(x))
+        return x + self.feed_forward(self.norm_2(x))
+
+
+class Decoder(nn.Module):
+    def __init__(self, norm=RMSNorm, attention=Attention, block=Block, odd=None):
+        super().__init__()
+        kinds = [block] * LAYERS
+        if odd is not None:
+            kinds[1] = odd
+        self.embedding = nn.Embedding(VOCABULARY, D)
+        self.layers = nn.ModuleList(kind(norm, attention) for kind in kinds)
+        self.norm = norm(D)
+        self.head = nn.Linear(D, VOCABULARY, bias=False)
+
+    def stream(self, tokens):
+        x = self.embedding(tokens)
+        for layer in self.layers:
+            x = layer(x)
+        return x
+
+    def forward(self, tokens):
+        return self.head(self.norm(self.stream(tokens)))
+
+
+def clean():
+    return Decoder()
+
+
+# Norms ------------------------------------------------------------------------------
+
+
+class OverTokens(RMSNorm):
+    """One statistic for all tokens of a sample."""
+
+    def root(self, h):
+        axes = (1, 2) if h.ndim == 3 else -1
+        return torch.rsqrt(h.square().mean(axes, keepdim=True) + self.eps)
+
+
+class WrongAxis(RMSNorm):
+    """The mean runs over the tokens, not over the features."""
+
+    def root(self, h):
+        return torch.rsqrt(h.square().mean(1, keepdim=True) + self.eps)
+
+
+class OverBatch(RMSNorm):
+    def root(self, h):
+        return torch.rsqrt(h.square().mean(0, keepdim=True) + self.eps)
+
+
+class EpsOutside(RMSNorm):
+    def root(self, h):
+        return 1 / (h.square().mean(-1, keepdim=True).sqrt() + self.eps)
+
+
+class EpsTiny(RMSNorm):
+    """1e-8 in float16, where it is zero: the root is taken in the input's dtype."""
+
+    def __init__(self, d):
+        super().__init__(d, 1e-8)
+
+    def forward(self, x):
+        small = x / 64  # the squares of large elements fit
+        eps = torch.tensor(self.eps / 4096).to(x.dtype)
+        root = torch.rsqrt(small.square().mean(-1, keepdim=True) + eps)
+        return small * root * self.weight
+
+
+class NoEps(RMSNorm):
+    def root(self, h):
+        return torch.rsqrt(h.square().mean(-1, keepdim=True))
+
+
+class HalfSquares(RMSNorm):
+    def forward(self, x):
+        return x * self.root(x).to(x.dtype) * self.weight
+
+
+class Zeros(RMSNorm):
+    """Weights that start at zero, as where the gain is 1 + w, used as w."""
+
+    start = 0.0
+
+
+class Doubled(RMSNorm):
+    """Gain 1 + w, with weights that start at one."""
+
+    def forward(self, x):
+        h = x.float()
+        return (h * self.root(h)).type_as(x) * (1 + self.weight)
+
+
+class Ignored(RMSNorm):
+    def forward(self, x):
+        h = x.float()
+        return (h * self.root(h)).type_as(x)
+
+
+class Detached(RMSNorm):
+    def root(self, h):
+        return super().root(h).detach()
+
+
+class InPlace(RMSNorm):
+    def forward(self, x):
+        if x.ndim > 3:  # q and k are views, where torch refuses
+            return super().forward(x)
+        return x.mul_(self.root(x.float())) * self.weight
+
+
+class Unbiased(RMSNorm):
+    """LayerNorm without a bias; the variance divides by n - 1."""
+
+    def forward(self, x):
+        h = x.float()
+        h = h - h.mean(-1, keepdim=True)
+        return h * torch.rsqrt(h.var(-1, keepdim=True) + self.eps) * self.weight
+
+
+class CentredRMSNorm(RMSNorm):
+    def forward(self, x):
+        return super().forward(x - x.mean(-1, keepdim=True))
+
+
+class TrainOnly(RMSNorm):
+    """Statistics over the batch while training, over the features after."""
+
+    def root(self, h):
+        axis = 0 if self.training else -1
+        return torch.rsqrt(h.square().mean(axis, keepdim=True) + self.eps)
+
+
+class Running(nn.BatchNorm1d):
+    """BatchNorm over the features of every token."""
+
+    def forward(self, x):
+        return super().forward(x.flatten(0, -2)).view_as(x)
+
+
+# Blocks -----------------------------------------------------------------------------
+
+
+class NormOnStream(Block):
+    """The norm stands behind the residual sum, in a Pre-Norm layer."""
+
+    def forward(self, x):
+        x = x + self.attention(self.norm_1(x))
+        return self.norm_2(x + self.feed_forward(x))
+
+
+class PostNorm(Block):
+    def forward(self, x):
+        x = self.norm_1(x + self.attention(x))
+        return self.norm_2(x + self.feed_forward(x))
+
+
+class NormForgotten(Block):
+    def forward(self, x):
+        x = x + self.attention(self.norm_1(x))
+        return x + self.feed_forward(self.norm_1(x))
+
+
+class NormedTwice(Block):
+    def forward(self, x):
+        x = x + self.attention(self.norm_1(self.norm_2(x)))
+        return x + self.feed_forward(self.norm_2(x))
+
+
+class Seeing(Block):
+    """A feed-forward network that reads the mean of all tokens."""
+
+    def forward(self, x):
+        x = x + self.attention(self.norm_1(x))
+        h = self.norm_2(x)
+        return x + self.feed_forward(h - h.mean(1, keepdim=True))
+
+
+class OffByOne(Attention):
+    later = 1
+
+
+class Bidirectional(Attention):
+    later = 100
+
+
+class Unmasked(Block):
+    """One layer whose attention has no mask."""
+
+    def __init__(self, norm, _):
+        super().__init__(norm, Bidirectional)
+
+
+class OnlyQ(Attention):
+    normed = ("q",)
+
+
+class NoFinal(Decoder):
+    def __init__(self):
+        super().__init__()
+        del self.norm
+
+    def forward(self, tokens):
+        return self.head(self.stream(tokens))
+
+
+class Loaded(Decoder):
+    """A checkpoint of 1 + w, its weights around zero, in norms that use w."""
+
+    def __init__(self):
+        super().__init__()
+        random = torch.Generator().manual_seed(1)
+        for module in self.modules():
+            if isinstance(module, RMSNorm):
+                noise = torch.randn(module.weight.shape, generator=random)
+                module.weight.data = 0.1 * noise
+
+
+class Swapped(Decoder):
+    """A checkpoint whose two norms of a layer were exchanged."""
+
+    def __init__(self):
+        super().__init__()
+        self.layers[0].norm_1.weight.data.fill_(0.5)
+        self.layers[0].norm_2.weight.data.fill_(2.0)
+
+
+class OtherEps(RMSNorm):
+    """The checkpoint was trained with 1e-6."""
+
+    def __init__(self, d):
+        super().__init__(d, 1e-5)
+
+
+def norm(kind):
+    return lambda: Decoder(kind)
+
+
+def block(kind):
+    return lambda: Decoder(block=kind)
+
+
+# What is planted, the model, and the rule that must find it.
+FOUND = {
+    "statistics over the sequence": (norm(OverTokens), "over-tokens"),
+    "mean over the wrong axis": (norm(WrongAxis), "wrong-axis"),
+    "statistics over the batch": (norm(OverBatch), "over-batch"),
+    "epsilon outside the root": (norm(EpsOutside), "eps-outside"),
+    "epsilon too small for float16": (norm(EpsTiny), "eps-half"),
+    "no epsilon": (norm(NoEps), "eps-none"),
+    "squares in half precision": (norm(HalfSquares), "half"),
+    "gain w that starts at zero": (norm(Zeros), "gain-zero"),
+    "gain 1 + w that starts at one": (norm(Doubled), "gain-two"),
+    "a checkpoint of 1 + w in norms of w": (Loaded, "gain-centred"),
+    "the gain is ignored": (norm(Ignored), "dead"),
+    "statistics are detached": (norm(Detached), "detached"),
+    "the norm changes its input": (norm(InPlace), "in-place"),
+    "the variance is unbiased": (norm(Unbiased), "unbiased"),
+    "an RMSNorm that centres": (norm(CentredRMSNorm), "named-rms"),
+    "another axis while training": (norm(TrainOnly), "train"),
+    "BatchNorm over tokens": (norm(Running), "train"),
+    "a norm on the stream": (block(NormOnStream), "stream-normed"),
+    "one Post-Norm layer": (lambda: Decoder(odd=PostNorm), "layers-differ"),
+    "a norm that is never called": (block(NormForgotten), "idle"),
+    "a norm of a norm": (block(NormedTwice), "twice"),
+    "the final norm is missing": (NoFinal, "no-final"),
+    "q is normed and k is not": (lambda: Decoder(attention=OnlyQ), "one-side"),
+    "a mask off by one": (lambda: Decoder(attention=OffByOne), "later-some"),
+    "one layer without a mask": (lambda: Decoder(odd=Unmasked), "later-layer"),
+    "a mean over all tokens in the FFN": (block(Seeing), "later-outside"),
+}
+# What no probe of one model tells, and why.
+NOT_FOUND = {
+    "no causal mask in any layer": (
+        lambda: Decoder(attention=Bidirectional),
+        "an encoder acts so; --causal makes it a fault",
+    ),
+    "gains of two norms exchanged": (Swapped, "any positive gains could be meant"),
+    "another epsilon than in training": (
+        norm(OtherEps),
+        "both are in use; --against the original tells",
+    ),
+}
