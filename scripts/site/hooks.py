@@ -36,7 +36,7 @@ from scripts.site import (  # noqa: E402
     source,
     twins,
 )
-from scripts.site.atlas import downloads  # noqa: E402
+from scripts.site.atlas import compare, downloads  # noqa: E402
 
 # Names, punctuation and blanks in code have the colour of the text around them:
 # their spans are a fifth of a page's bytes.
@@ -117,6 +117,7 @@ def on_files(files, config, **_):
     explore.add(files, config)
     with one_line("atlas"):
         downloads.add(files, config)
+        compare.add(files, config)
     with one_line("decks"):
         decks.add(files, config)
     with one_line("judge"):

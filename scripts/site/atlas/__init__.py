@@ -4,12 +4,14 @@ import html
 import re
 from functools import partial
 
-from scripts.site.atlas import entries, models, table
+from scripts.site.atlas import compare, entries, models, table
 from scripts.site.atlas.rows import PARTS
 from scripts.site.source import SourceError
 
 NAMES = {
     "table": table.table,
+    "compare": compare.picker,
+    "pairs": compare.pairs,
     "oddities": entries.oddities,
     "unresolved": entries.unresolved,
     "models": models.table,

@@ -11,6 +11,9 @@ const name = () => {
 new MutationObserver(name).observe(document.body, { childList: true, subtree: true });
 name();
 
+// What an address holds after # may be a state of the page, not a place: #compare=a,b
+const stateful = (hash) => hash.includes("=");
+
 // The language switch: instant navigation changes the page but not the header, so
 // the twin is that of the page in view, and of the section in view.
 const select = document.querySelector(".md-select[data-root]");
@@ -18,21 +21,22 @@ const root = new URL(select.dataset.root, location.href).href;
 for (const link of select.querySelectorAll("a[hreflang]")) {
   link.addEventListener("click", () => {
     // After instant navigation the address may still hold an anchor of the old page.
-    const here = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    const here = stateful(location.hash) || document.getElementById(decodeURIComponent(location.hash.slice(1)));
     const rest = location.href.slice(root.length).split("#")[0] + (here ? location.hash : "");
     link.href = new URL(`../${link.hreflang}/${rest}`, root).href;
   });
 }
 
 // The theme notes place and section in view soon after a scroll. Where a link was followed
-// meanwhile, these are of the page that is left: the link's own stay.
+// meanwhile, these are of the page that is left: the link's own stay. So does a state.
 let shown = location.pathname;
 document$.subscribe(() => (shown = location.pathname));
 const { replaceState } = history;
 history.replaceState = (state, unused, url) => {
   const { pathname, hash } = new URL(url ?? "", location.href);
   const there = !hash || document.getElementById(decodeURIComponent(hash.slice(1)));
-  if (pathname === shown && there) replaceState.call(history, state, unused, url);
+  const kept = url && stateful(location.hash) && hash !== location.hash;
+  if (pathname === shown && there && !kept) replaceState.call(history, state, unused, url);
 };
 
 // The search listens to keys going up; pasted text and some input methods send none.

@@ -1,0 +1,276 @@
+"""Two rows of the atlas against each other: what differs, in V8 as in a browser."""
+
+import gzip
+import itertools
+import json
+import re
+from string import Formatter
+
+import pytest
+
+from scripts.site import atlas, source
+from scripts.site.atlas import compare, compare_words
+from scripts.site.javascript import running
+from scripts.site.source import LANGUAGES, SourceError
+
+GZIPPED = 48_000  # bytes that a reader who compares loads once
+
+
+def answer(pair, language="en"):
+    return compare.ask(language, f"atlasCompare.pair(data, {json.dumps(pair)})")
+
+
+def said(pair, language="en") -> str:
+    return "\n".join(answer(pair, language)["differences"])
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_pair_has_an_answer(language, obeyed):
+    """Words for everything, and the same verdict both ways: each row, a part of all."""
+    wrong = compare.ask(
+        language,
+        """(() => {
+          const wrong = [], key = (row) => `${row.name}:${row.layers[0]}`;
+          const gaps = /undefined|null|NaN|[{]\\w+[}]|\\(\\)|（）/;
+          const like = ({ name, href, layers, ...rest }) => JSON.stringify(rest);
+          const rows = [...new Map(data.rows.map((row) => [like(row), row])).values()];
+          for (const a of rows) for (const b of rows) {
+            if (rows.indexOf(b) % EVERY) continue;
+            const text = `${key(a)},${key(b)}`;
+            const found = atlasCompare.pair(data, text);
+            const { line, differences, steps } = found;
+            const all = JSON.stringify([line, differences ?? [], steps ?? []]);
+            if (!line || gaps.test(all)) wrong.push(`${text}: ${all}`);
+            if (!differences) continue;
+            if (differences.length && !steps.length) wrong.push(`${text}: no steps`);
+            const back = atlasCompare.pair(data, `${key(b)},${key(a)}`).differences;
+            if (!differences.length !== !back.length) wrong.push(`${text}: one way`);
+            found.rows.forEach((row, i) => {
+              if (row.drawing === null) return;
+              for (const label of Object.keys(row.boxes)) {
+                if (!data.drawings[row.drawing].includes(`>${label}</text>`))
+                  wrong.push(`${key(row)}: draws no ${label}`);
+              }
+            });
+          }
+          return [...new Set(wrong)].slice(0, 9);
+        })()""".replace("EVERY", "16" if language == "zh" else "4"),
+    )
+    obeyed(wrong)
+
+
+# What one changes in a row, and how the difference between it and the old one begins.
+CHANGES = {
+    "kind": ("norm: RMSNorm → LayerNorm", "LayerNorm"),
+    "gain": ("gain: w → 1 + w", "1+w"),
+    "bias": ("bias: no bias → with bias", "yes"),
+    "eps": ("ε: 1e-6 → 3e-5", "3e-5"),
+    "cast": ("rounding: cast before the gain → cast after the gain",) * 2,
+    "dtype": ("dtype out: float32 → float16", "float16"),
+}
+CHANGES["cast"] = (CHANGES["cast"][0], "gain in fp32, then cast")
+
+
+@pytest.mark.parametrize("field", CHANGES)
+def test_a_changed_field_is_the_one_difference(field):
+    begins, value = CHANGES[field]
+    found = compare.ask(
+        "en",
+        f"""(() => {{
+          const other = structuredClone(data);
+          const row = other.rows.find((row) => row.name === "llama");
+          const changed = {{ ...structuredClone(row), name: "changed" }};
+          for (const part of Object.values(changed.parts)) {{
+            const form = [...other.forms[part[1]]];
+            form[other.fields.indexOf("{field}")] = "{value}";
+            part[1] = other.forms.push(form) - 1;
+          }}
+          other.rows.push(changed);
+          return atlasCompare.pair(other, "llama,changed");
+        }})()""".replace("structuredClone(", "copy(").replace(
+            "(() => {", "(() => { const copy = (x) => JSON.parse(JSON.stringify(x));", 1
+        ),
+    )
+    assert found["differences"] == [begins] and len(found["steps"]) == 1
+    assert set(found["marks"][0].values()) == {"differs"}
+    assert len(found["marks"][0]) == 2  # the final norm is not drawn
+
+
+@pytest.mark.parametrize(
+    ("change", "begins"),
+    [
+        ("row.boxes = {}; delete row.parts['ffn-in']",
+         "only in `llama`: `post_attention_layernorm`"),
+        ("row.parts.q = ['q_norm', 0, 'head', 'after']", "only in `changed`: `q_norm`"),
+        ("row.parts.final[1] = other.forms.push(['L2', 'none', 'no', '', '', '']) - 1",
+         "norm: RMSNorm → L2 (final norm)"),
+        ("row.placement = 'sandwich'", "placement: pre → sandwich"),
+        ("row.branches = ['Mamba', 'FFN']", "branches: `Attention`, `FFN` → `Mamba`"),
+        ("row.caps = ['final = 30']", "soft caps: none → `final = 30`"),
+        ("row.factors = ['0.5·FFN']", "coefficients: none → `0.5·FFN`"),
+        ("row.multipliers = ['m = 2']", "multipliers: none → `m = 2`"),
+        ("row.functional = ['norm']", "norms without a module: none → `norm`"),
+        ("row.overflow = true", "float16 at 300: safe → overflows"),
+        ("row.boxes = {}; row.parts = {'ffn-out': row.parts['ffn-in']}",
+         "the same name elsewhere: `post_attention_layernorm` is before the FFN"),
+    ],
+)  # fmt: skip
+def test_a_planted_difference_is_found(change, begins):
+    found = compare.ask(
+        "en",
+        f"""(() => {{
+          const other = JSON.parse(JSON.stringify(data));
+          const llama = other.rows.find((row) => row.name === "llama");
+          const row = JSON.parse(JSON.stringify({{ ...llama, name: "changed" }}));
+          {change};
+          other.rows.push(row);
+          return atlasCompare.pair(other, "llama,changed");
+        }})()""",
+    )
+    assert any(line.startswith(begins) for line in found["differences"]), found
+    assert found["steps"] or "placement" in change  # its norms say what to do
+
+
+def test_from_llama_to_gemma_3():
+    found = answer("llama,gemma3_text")
+    steps = {step["id"]: step for step in found["steps"]}
+    assert set(steps) == {
+        *("add_tensors", "add_norm", "gain w 1+w", "cast", "dtype", "trap", "rename")
+    }
+    bugs = [bug for bug, _ in steps["gain w 1+w"]["bugs"]]
+    assert bugs == ["one_plus_forgotten", "one_plus_rounds"]
+    assert (
+        "`pre_feedforward_layernorm` → `post_attention_layernorm`"
+        in (steps["rename"]["text"])
+    )
+    assert found["marks"][1]["q_norm"] == "only"
+    assert found["marks"][1]["input_layernorm"] == "differs"
+
+
+def test_a_norm_around_a_sum_has_its_branchs_place():
+    rows = {row["name"]: row for row in compare.feature_rows("en")}
+    assert rows["bert"]["boxes"] == {
+        "attention.output.LayerNorm": "attention-out",
+        "output.LayerNorm": "ffn-out",
+    }
+
+
+def test_what_mixes_positions_need_not_be_attention():
+    """Kimi's linear layers have their norm where others have attention's."""
+    assert "input_layernorm" not in said("deepseek_v3,kimi_linear")
+
+
+def test_the_same_name_is_no_trap_where_it_stands_in_the_same_place():
+    assert "the same name" not in said("gemma2,gemma3_text")
+
+
+@pytest.mark.parametrize(
+    ("pair", "line"),
+    [
+        ("llama", "An address names two architectures: `#compare=llama,gemma3_text`."),
+        ("llama,", "An address names two architectures: `#compare=llama,gemma3_text`."),
+        ("a,b,c", "An address names two architectures: `#compare=llama,gemma3_text`."),
+        ("llama,llam", "The atlas has no architecture `llam`."),
+        ("<b>,llama", "The atlas has no architecture `<b>`."),
+        ("__proto__,llama", "The atlas has no architecture `__proto__`."),
+        ("llama,llama", "Twice `llama`, the same row: nothing differs."),
+        ("llama,reformer", "`reformer` was not resolved, so there is nothing"),
+        ("llama:x,gpt2", "`llama` has one kind of layer, without a name; leave out"),
+        ("gpt2,zamba2:x", "`zamba2` has no kind of layer `x`; it has "),
+        ("qwen2,mistral", "The atlas shows no difference between"),
+    ],
+)
+def test_bad_or_empty_input_is_one_line(pair, line):
+    found = answer(pair)
+    assert found["line"].startswith(line) and "\n" not in found["line"]
+    assert not found.get("differences")
+
+
+def test_a_partial_row_is_compared_and_said_to_be_one():
+    found = answer("llama,whisper")
+    assert "`whisper` is resolved in part" in found["line"] and found["differences"]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_table_is_what_the_script_says(language):
+    table = compare.pairs(language)
+    rows = re.findall(r'href="#compare=([^"]*)">.*?<td>(.*?)</td>', table)
+    assert len(rows) == len(compare.PAIRS) > 11
+    words = compare_words.words(language)
+    for address, cell in rows:
+        differences = answer(address.replace("%2F", "/"), language)["differences"]
+        expected = words["semicolon"].join(differences) + words["stop"]
+        assert re.sub(r"</?code>", "`", cell) == expected
+        assert differences
+
+
+def test_a_pair_that_cannot_be_compared_stops_the_build(monkeypatch):
+    monkeypatch.setattr(compare, "PAIRS", (("llama", "llam"),))
+    with pytest.raises(SourceError, match="pair llama,llam: The atlas has no"):
+        compare.pairs("en")
+
+
+def leaves(words, prefix=""):
+    if not isinstance(words, dict):
+        return {prefix: words}
+    found = (leaves(of, f"{prefix}/{key}") for key, of in words.items())
+    return dict(itertools.chain.from_iterable(map(dict.items, found)))
+
+
+def test_both_languages_have_the_same_words_and_gaps():
+    of = [
+        compare_words.words(language) | {"steps": compare_words.steps(language)}
+        for language in LANGUAGES
+    ]
+    of = [leaves({k: v for k, v in each.items()}) for each in of]
+    assert of[0].keys() == of[1].keys()
+    for key in of[0]:
+        gaps = [
+            sorted(gap for _, gap, _, _ in Formatter().parse(str(each[key])) if gap)
+            for each in of
+        ]
+        assert gaps[0] == gaps[1] or key.endswith("/bugs"), key
+
+
+def test_bugs_hang_in_the_museum(obeyed):
+    found = compare_words.written()
+    wrong = [
+        b
+        for s in found["steps"].values()
+        for b in s.get("bugs", [])
+        if b not in found["bugs"]
+    ]
+    for language in LANGUAGES:
+        text = (
+            source.ROOT / "docs" / language / "pages" / "reference/bugs.md"
+        ).read_text("utf-8")
+        sections = re.split(r"^## ", text, flags=re.MULTILINE)
+        for bug, room in found["bugs"].items():
+            section = next(s for s in sections if f"{{ #{room} }}" in s)
+            if f"**`{bug}`" not in section:
+                wrong.append(f"{language}: no {bug} in #{room}")
+    obeyed(wrong)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_it_is_small(language):
+    data = compare._json(compare.data(language)).encode()
+    assert len(gzip.compress(data)) < GZIPPED
+
+
+def test_the_script_makes_no_markup_of_text():
+    script = compare.SCRIPT.read_text(encoding="utf-8")
+    for word in ("innerHTML", "outerHTML", "insertAdjacentHTML", "eval(", "Function("):
+        assert word not in script
+
+
+def test_plain_text_for_programs():
+    text = atlas.make_plain("pairs", "en")
+    assert "llama → gemma3_text | placement: pre → sandwich" in text
+    assert atlas.make_plain("compare", "en") == ""
+
+
+def test_script_runs_twice():
+    """Instant navigation runs it again."""
+    code = compare.SCRIPT.read_text(encoding="utf-8")
+    assert running(code + code).eval("typeof atlasCompare.pair") == "function"
