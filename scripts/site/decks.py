@@ -16,7 +16,7 @@ from mkdocs.structure.files import File
 
 from scripts.site import asked, interview, plain
 from scripts.site.archive import zipped
-from scripts.site.source import ROOT
+from scripts.site.source import ROOT, last_changed
 from scripts.site.written import html, markdown
 
 INDEX = "interview/index.md"  # the page that offers the deck
@@ -118,8 +118,7 @@ def add(files, config) -> None:
 
 def _stamps() -> tuple:
     """What docs/data holds; a changed file is a changed stamp."""
-    files = sorted((ROOT / "docs" / "data").rglob("*.*"))
-    return tuple((file, file.stat().st_mtime_ns) for file in files)
+    return last_changed((ROOT / "docs" / "data").rglob("*.*"))
 
 
 @cache

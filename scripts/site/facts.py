@@ -33,7 +33,7 @@ from scripts.site import (
     mock,
     svg,
 )
-from scripts.site.source import ROOT, SourceError
+from scripts.site.source import ROOT, SourceError, last_changed
 
 NAME = re.compile(r"\[\[ *(?P<name>\w[\w.]*) *\]\]")
 
@@ -58,8 +58,7 @@ class Names(dict):
 @cache
 def _stamps() -> tuple:
     """What the records' folder holds; a changed file is a changed stamp."""
-    paths = sorted(records.RECORDS.glob("*/*.json"))
-    return tuple((path, path.stat().st_mtime_ns) for path in paths)
+    return last_changed(records.RECORDS.glob("*/*.json"))
 
 
 def read_again() -> None:

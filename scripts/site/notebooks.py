@@ -17,7 +17,7 @@ from mkdocs.structure.files import File
 from scripts.measure.records import RECORDS
 from scripts.site import copied, judge
 from scripts.site.plain import Part, has_code, lasting, parts, whereabouts
-from scripts.site.source import ROOT, embedded, imports, without
+from scripts.site.source import ROOT, embedded, imports, last_changed, without
 
 PREFIX = "snippets."
 PROGRAMS = ".programs.js"
@@ -64,8 +64,8 @@ def _sources() -> tuple:
     """What pages embed beside their own text; a changed file is a changed stamp."""
     names = ("snippets", "tests/snippets", "tests/claims", "docs/data")
     folders = [*(ROOT / name for name in names), RECORDS]
-    files = sorted(path for folder in folders for path in folder.rglob("*.*"))
-    return tuple((path, path.stat().st_mtime_ns) for path in [*files, CONSTRAINTS])
+    files = (path for folder in folders for path in folder.rglob("*.*"))
+    return last_changed([*files, CONSTRAINTS])
 
 
 def read_again() -> None:

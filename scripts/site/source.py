@@ -9,7 +9,7 @@ import ast
 import re
 import symtable
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -29,6 +29,11 @@ FRONT_MATTER = re.compile(r"\A---\n(.*?\n)---\n", re.DOTALL)
 
 class SourceError(ValueError):
     """A page or snippet that cannot be read as meant. One line."""
+
+
+def last_changed(paths: Iterable[Path]) -> tuple[tuple[Path, int], ...]:
+    """When each file was last changed, in ns: the key of what is made of them."""
+    return tuple((path, path.stat().st_mtime_ns) for path in sorted(paths))
 
 
 def read_yaml(path: Path):
