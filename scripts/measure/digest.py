@@ -12,6 +12,7 @@ import ast
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from functools import cache, cached_property
 from pathlib import Path
 
 from scripts.measure.records import EXPERIMENTS, ROOT, Record, RecordError, experiments
@@ -67,12 +68,40 @@ def _one_import_each(tree: ast.Module) -> ast.Module:
     return tree
 
 
-def _parse(path: Path) -> ast.Module:
+class _Part:
+    """A top-level statement, and what digests ask of it; many ask the same."""
+
+    def __init__(self, statement: ast.stmt):
+        self.statement = statement
+        self.nodes = list(ast.walk(statement))
+        self.defined = _defined(statement)
+        self.used = {node.id for node in self.nodes if isinstance(node, ast.Name)}
+
+    @cached_property
+    def text(self) -> str:
+        return _dump(self.statement)
+
+
+def _parse(path: Path) -> list[_Part]:
+    return _parsed(path, path.stat().st_mtime_ns)
+
+
+@cache
+def _parsed(path: Path, stamp: int) -> list[_Part]:
     try:
         tree = ast.parse(path.read_text(encoding="utf-8"))
-        return _one_import_each(_without_docstrings(tree))
     except SyntaxError as error:
         raise RecordError(f"{path.name} line {error.lineno}: {error.msg}") from None
+    return _parts(_one_import_each(_without_docstrings(tree)))
+
+
+def _parts(tree: ast.Module) -> list[_Part]:
+    return [_Part(statement) for statement in tree.body]
+
+
+def _text(parts: Iterable[_Part]) -> str:
+    """As `_dump` writes a list."""
+    return f"[{','.join(part.text for part in parts)}]"
 
 
 def _defined(statement: ast.stmt) -> set[str]:
@@ -93,26 +122,23 @@ def _defined(statement: ast.stmt) -> set[str]:
     }
 
 
-def _reached(tree: ast.Module, roots: Iterable[str]) -> list[ast.stmt]:
-    """Top-level statements that the roots use, in file order.
+def _reached(parts: list[_Part], roots: Iterable[str]) -> list[_Part]:
+    """The parts that the roots use, in file order.
 
     Statements that define no name (a call, a bare loop) always count.
     """
     wanted, kept = set(roots), set()
-    names = [_defined(statement) for statement in tree.body]
     while True:
         new = {
             i
-            for i, defined in enumerate(names)
-            if i not in kept and (not defined or defined & wanted)
+            for i, part in enumerate(parts)
+            if i not in kept and (not part.defined or part.defined & wanted)
         }
         if not new:
-            return [tree.body[i] for i in sorted(kept)]
+            return [parts[i] for i in sorted(kept)]
         kept |= new
         for i in new:
-            for node in ast.walk(tree.body[i]):
-                if isinstance(node, ast.Name):
-                    wanted.add(node.id)
+            wanted |= parts[i].used
 
 
 def _module_file(name: str, root: Path) -> Path | None:
@@ -123,14 +149,14 @@ def _module_file(name: str, root: Path) -> Path | None:
 
 
 def _imports(
-    statements: Iterable[ast.stmt], root: Path
+    parts: Iterable[_Part], root: Path
 ) -> Iterator[tuple[str, set[str] | None]]:
     """(module, names) of each import; names is None for the whole module.
 
     Of another experiment they are the attributes that are read: its figure and
     texts are nothing to this one.
     """
-    nodes = [node for statement in statements for node in ast.walk(statement)]
+    nodes = [node for part in parts for node in part.nodes]
     read: dict[str, set[str]] = {}
     uses: Counter[str] = Counter()
     for node in nodes:
@@ -169,14 +195,12 @@ class _Closure:
             return
         if names is None:
             self._whole.add(module)
-        tree = _parse(path)
-        if names is None:
-            statements = tree.body
-        else:
+        parts = _parse(path)
+        if names is not None:
             known |= names
-            statements = _reached(tree, known)
-        self.parts[module] = _dump(statements)
-        for imported, symbols in _imports(statements, self.root):
+            parts = _reached(parts, known)
+        self.parts[module] = _text(parts)
+        for imported, symbols in _imports(parts, self.root):
             found = _module_file(imported, self.root)
             if found is None:
                 self.packages.add(imported.partition(".")[0])
@@ -221,14 +245,13 @@ def packages(experiment: str, **where: Path) -> set[str]:
 
 def part_digest(experiment: str, roots: Iterable[str]) -> str:
     """The digest of the experiment file's own code that the roots reach."""
-    tree = _parse(EXPERIMENTS / f"{experiment}.py")
-    text = _dump(_reached(tree, roots))
+    text = _text(_reached(_parse(EXPERIMENTS / f"{experiment}.py"), roots))
     return hashlib.sha256(text.encode()).hexdigest()[:DIGITS]
 
 
 def file_digest(path: Path) -> str:
     """The digest of one Python file, comments and docstrings aside."""
-    text = _dump(_parse(path).body)
+    text = _text(_parse(path))
     return hashlib.sha256(text.encode()).hexdigest()[:DIGITS]
 
 
@@ -250,7 +273,7 @@ def module_digest(module: str) -> str:
 def snippets_digest(text: str) -> str:
     """The digest of the snippets that a piece of code imports."""
     reached = _Closure(ROOT)
-    for module, _ in _imports(ast.parse(text).body, ROOT):
+    for module, _ in _imports(_parts(ast.parse(text)), ROOT):
         path = _module_file(module, ROOT)
         if path is not None and module.startswith("snippets."):
             reached.add(module, path, None)

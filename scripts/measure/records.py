@@ -74,6 +74,8 @@ class Record:
     columns: list[str]
     rows: list[dict]
     path: Path | None = field(default=None, compare=False)
+    # names of columns -> values -> rows: experiments ask for thousands of cells
+    _index: dict = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def kind(self) -> str:
@@ -97,11 +99,24 @@ class Record:
 
     def select(self, **wanted) -> list[dict]:
         """The rows that hold every wanted value, in their order."""
-        return [
-            row
-            for row in self.rows
-            if all(row[name] == value for name, value in wanted.items())
-        ]
+        names = tuple(wanted)
+        try:
+            if names not in self._index:
+                self._index[names] = _by_values(self.rows, names)
+            return list(self._index[names].get(tuple(wanted.values()), ()))
+        except TypeError:  # a list, among the wanted values or in a column
+            return [
+                row
+                for row in self.rows
+                if all(row[name] == value for name, value in wanted.items())
+            ]
+
+
+def _by_values(rows: list[dict], names: tuple[str, ...]) -> dict[tuple, list[dict]]:
+    found: dict[tuple, list[dict]] = {}
+    for row in rows:
+        found.setdefault(tuple(row[name] for name in names), []).append(row)
+    return found
 
 
 # What a cell may hold -----------------------------------------------------

@@ -30,6 +30,8 @@ def test_rows_are_selected_by_what_they_hold(record):
     assert record.select() == record.rows
     assert record.select(**first) == [first]
     assert record.select(**{**first, "value": second["value"]}) == []
+    record.select(name="a").clear()  # the caller's own list
+    assert record.select(name="a") == [first]
     with pytest.raises(KeyError):
         record.select(no_such_column=1)
 

@@ -3,10 +3,6 @@
 from scripts.site import outputs, render
 
 
-def test_nothing_is_stale():
-    assert render.stale() == []
-
-
 def test_second_run_renders_nothing(capsys):
     assert render.stale_only() == 0
     assert capsys.readouterr().out == ""
