@@ -81,6 +81,7 @@ def called(kind: type, name: str):
         (State, "block", "Mixer"),
         (Routed, "attention", "FFN"),
         (Routed, "mlp", "FFN"),
+        (Routed, "linear", "Linear"),
         (Cross, "mlp", "CrossAttention"),
         (Kept, "mlp", "Attention"),
     ],

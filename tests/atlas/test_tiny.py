@@ -57,7 +57,7 @@ SWITCHES = {
     ("youtu", "embedding_initializer_range"): "follows from the width",
     ("youtu", "initializer_range"): "follows from the width",
 }
-REFUSE = {"dots3_note", "gemma4_assistant", "nemo_speechlm"}  # unresolved in the atlas
+REFUSE = {"gemma4_assistant", "nemo_speechlm"}  # unresolved in the atlas
 
 
 def different(default: dict, small: dict, path: str = ""):

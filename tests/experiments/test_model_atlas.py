@@ -6,10 +6,14 @@ import pytest
 
 pytest.importorskip("transformers")
 
+import torch
+from torch import nn
+
 from scripts.experiments import model_atlas
 from scripts.experiments.atlas import examine
 from scripts.experiments.atlas.examine import COLUMNS, row
 from scripts.experiments.atlas.isolate import isolated
+from scripts.experiments.atlas.trace import follow
 from scripts.measure.records import Record, rows_problem
 from tests.tiny import draw, tiny_record, tiny_rows
 
@@ -358,10 +362,35 @@ def test_streams_that_differ_are_all_shown():
     assert others.endswith("N[post_per_layer_input_norm](PerLayerInput(c⊙y[0]))")
 
 
-def test_a_norm_that_never_ran_makes_the_row_partial():
-    (found,) = model_atlas.run("whisper")
-    reason = "norms that never ran: encoder_attn_layer_norm"
-    assert (found["status"], found["reason"]) == ("partial", reason)
+def test_a_norm_that_never_ran_is_named():
+    class Idle(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.used, self.spare = nn.LayerNorm(8), nn.LayerNorm(8)
+            self.ffn = nn.Linear(8, 8)
+
+        def forward(self, x):
+            return x + self.ffn(self.used(x))
+
+    trace = follow(Idle(), {"x": torch.randn(2, 3, 8)})
+    known = examine.behaviours(trace)
+    assert set(known) == {"used"}
+    assert examine.never_ran(trace.calls[0], trace, known) == ["spare"]
+
+
+@pytest.mark.parametrize("architecture", ["musicgen", "trocr", "whisper"])
+def test_a_decoder_alone_is_given_something_to_attend_to(architecture):
+    (found,) = model_atlas.run(architecture)
+    assert "CrossAttention(" in found["equations"][1]
+    assert found["status"] == "resolved"
+    assert norms_at(found, "cross-in", "cross-out")
+
+
+def test_a_norm_between_two_branches_of_one_module_shows():
+    found = {row["layer"]: row for row in model_atlas.run("zamba")}["hybrid"]
+    assert "Linear(FFN(N[pre_ff_layernorm](Attention(" in found["equations"][0]
+    assert "pre_ff_layernorm" in [n[1] for n in norms_at(found, "ffn-in")]
+    assert found["placement"] == "pre"
 
 
 def test_an_embedding_norm_inside_the_first_block_is_one():

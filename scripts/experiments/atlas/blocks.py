@@ -220,7 +220,7 @@ class Block:
             found = decompose(call.out.value, candidates, most=3)
             mixed = found and any(n in outside for n in found)
             normed = found and any(n in inside and self.norm(inside[n]) for n in found)
-            if mixed or normed:
+            if mixed or normed or (found and self._chained(call)):
                 self.transparent.add(id(call))
             else:
                 self.opaque.append(call)
@@ -228,6 +228,17 @@ class Block:
         self.outermost = [
             o for o in self.opaque if not any(o.inside(p) for p in self.opaque)
         ]
+
+    def _chained(self, call) -> bool:
+        """A compound that is one branch after another, with a norm between them."""
+        branches = [o for o in self.opaque if o.inside(call) and self.streams(o.out)]
+        ends = any(equal(o.out.value, call.out.value) for o in branches)
+        return ends and any(
+            self.norm(c) and equal(c.inputs[0].value, o.out.value)
+            for c in self.inner
+            if c.inside(call) and c.inputs
+            for o in branches
+        )
 
     # Nodes ---------------------------------------------------------------
 
@@ -544,9 +555,9 @@ class Block:
         for i in used:
             readers = self._readers(i)
             if nodes[i].kind != "branch" or (
-                len(readers) == 1 and nodes[readers[0]].kind == "branch"
+                len(readers) == 1 and self._goes_on(readers[0])
             ):
-                continue  # the branch goes on
+                continue
             before = [j for j in self.entries(i) if nodes[j].kind == "norm"]
             # A norm on this branch alone, then added; or on the sum with it.
             over = [flat for flat in normed.values() if i in flat]
@@ -562,6 +573,15 @@ class Block:
                 place = "pre" if before else "none"
             places.append((self.deepest(i), place))
         return list(dict.fromkeys(places))  # routed and shared experts are one FFN
+
+    def _goes_on(self, i: int) -> bool:
+        """Whether a branch's one reader is a branch, or a norm in front of one."""
+        after = self._readers(i)
+        return self.nodes[i].kind == "branch" or (
+            self.nodes[i].kind == "norm"
+            and bool(after)
+            and all(self.nodes[j].kind == "branch" for j in after)
+        )
 
     def deepest(self, i: int) -> str:
         """The label of a chain of branches: that of its first proper branch."""
@@ -642,7 +662,7 @@ class Block:
             post = nodes[self.result].kind == "norm"
             if behind and (alone or post) and self._auxiliary(at):
                 site = "other"
-            elif behind and (alone or post):
+            elif behind and (alone or post) and not (alone and kinds):
                 site = f"{behind[-1]}-out"
             elif len(kinds) > 1:
                 site = "shared-in"

@@ -139,11 +139,13 @@ def nature(call) -> str | None:
 
 def label(call, block) -> str:
     """What a branch of a block is called."""
-    name = call.path[len(block.path) + 1 :].lower()
+    name = call.path.removeprefix(block.path).lstrip(".").lower()
     kind = type(call.module).__name__.lower()
     if not hasattr(call, "nature"):
         call.nature = nature(call)
     done = call.nature or by_name(name, kind)
+    if name == "linear" and done == "point":
+        return "Linear"
     for called, words in NAMES[done]:
         if re.search(words, name) or re.search(words, kind):
             return called

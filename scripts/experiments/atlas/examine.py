@@ -596,7 +596,8 @@ def never_ran(block_call, trace, known) -> list[str]:
     kinds = {type(c.module) for c in trace.calls if c.path in known}
     found = []
     for name, module in block_call.module.named_modules():
-        if f"{block_call.path}.{name}" in called or any(module.children()):
+        path = f"{block_call.path}.{name}".lstrip(".")
+        if path in called or any(module.children()):
             continue
         sizes = {p.numel() for p in module.parameters() if p.ndim == 1}
         if any(p.ndim > 1 for p in module.parameters()) or len(sizes) > 1:

@@ -19,6 +19,8 @@ SIZES = {
     **dict.fromkeys(("hidden_size", "d_model", "n_embd", "dim", "d_embed"), HIDDEN),
     **dict.fromkeys(("emb_dim", "embedding_size", "word_embed_proj_dim"), HIDDEN),
     **dict.fromkeys(("lru_width", "cross_attention_hidden_size"), HIDDEN),
+    **dict.fromkeys(("adapter_in_dim", "adapter_out_dim"), HIDDEN),
+    **dict.fromkeys(("adapter_input_size", "audio_hidden_size"), HIDDEN),
     **dict.fromkeys(
         (
             "num_attention_heads",
@@ -460,6 +462,13 @@ def inputs(model, config, seed: int) -> dict:
         given["input_features"] = torch.randn(shape, generator=random)
     if "decoder_input_ids" in wanted:
         given["decoder_input_ids"] = tokens(TOKENS - 2)
+    crossed = any(name.endswith("encoder_attn") for name, _ in model.named_modules())
+    if crossed and "decoder_input_ids" not in wanted:  # what no encoder here gives
+        memory = torch.randn(BATCH, TOKENS - 4, HIDDEN, generator=random)
+        if "encoder_hidden_states" in wanted:
+            given["encoder_hidden_states"] = memory
+        elif "encoder_outputs" in wanted:
+            given["encoder_outputs"] = (memory,)
     if "use_cache" in wanted:
         given["use_cache"] = False
     return given
