@@ -1,6 +1,6 @@
 """What attention is given, where the code spells it out or calls torch's own."""
 
-from scripts.experiments.atlas.trace import Attended, seen
+from scripts.experiments.atlas.trace import Attended, Seen, seen
 
 PRODUCTS = {"matmul", "__matmul__", "bmm", "baddbmm", "einsum"}
 STEPS = 60  # of autograd's graph, between a product and its softmax
@@ -25,7 +25,8 @@ class Products:
             found = self._product_of(args[0])
             if found:
                 q, k = found
-                return [Attended(tick(), q, k, k)]
+                unseen = Seen(k.value, None)  # v comes later
+                return [Attended(tick(), q, k, unseen)]
         return []
 
     def _product_of(self, scores):

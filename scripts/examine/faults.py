@@ -19,7 +19,8 @@ def judged(found: Probed, causal: bool) -> dict:
     """{"faults": ..., "remarks": ..., "reads": which tokens an output reads}."""
     faults: list[list] = []
     remarks: list[list] = []
-    reads = flow.reach(found.loaded.model, found.loaded.given)
+    last = found.lists[-1][1][-1].path
+    reads = flow.reach(found.loaded.model, found.loaded.given, last)
     for rule in (
         norms_alone,
         strange_norms,
@@ -74,6 +75,8 @@ def norms_alone(found: Probed, faults, remarks) -> None:
         if _tried(_in_place, call):
             faults.append(["in-place", path])
         place, e = odd.eps_place(norm, x, behaviour.size)
+        if place == "floor":
+            remarks.append(["eps-floor", path, f"{e:.2g}"])
         if place == "outside":
             faults.append(["eps-outside", path, f"{e:.3g}"])
         elif place == "none":
@@ -145,10 +148,10 @@ def _strange(path, said, shape, tokens, faults, remarks) -> None:
     crossed = [i for i in said.axes if i != last]
     if 0 in crossed:
         faults.append(["over-batch", path])
-    elif any(shape[i] == tokens for i in crossed):
+    elif tokens and any(shape[i] == tokens for i in crossed):
         rule = "over-tokens" if last in said.axes else "wrong-axis"
         faults.append([rule, path])
-    elif crossed and last not in said.axes:
+    elif crossed and last not in said.axes and len(shape) == 3:
         faults.append(["wrong-axis", path])
     elif crossed:
         remarks.append(["over-axes", path, ", ".join(map(str, said.axes))])

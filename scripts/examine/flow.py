@@ -90,17 +90,29 @@ def tokens_of(given: dict) -> int | None:
     return first.shape[1]
 
 
-def reach(model, given: dict) -> str | None:
-    """Which tokens an output reads: "past", "all", "some later"; None if unknown."""
+def reach(model, given: dict, last: str = "") -> str | None:
+    """Which tokens an output reads: "past", "all", "some later"; None if unknown.
+
+    Where the output is of one token, what the module ``last`` gives stands for it.
+    """
     import torch
 
     count = tokens_of(given)
-    out, _ = ran(model, given)
-    if count is None or out is None or out.ndim < 2 or out.shape[1] != count:
+
+    def result(moved_input):
+        out, seen = ran(model, moved_input)
+        found = [out, *(o[0] for path, _, o in seen if path == last and o)]
+        return next(
+            (o for o in found if o is not None and o.ndim > 2 and o.shape[1] == count),
+            None,
+        )
+
+    out = result(given)
+    if count is None or out is None:
         return None
     felt = torch.zeros(count, count, dtype=torch.bool)  # (of, by)
     for t in range(count):
-        other, _ = ran(model, moved(given, 0, t))
+        other = result(moved(given, 0, t))
         change = (other[0] - out[0]).abs().reshape(count, -1).amax(1)
         felt[:, t] = change > NOISE * out.abs().max()
     above, below = felt.triu(1).sum(), felt.tril(-1).sum()
@@ -109,17 +121,26 @@ def reach(model, given: dict) -> str | None:
     return "some later" if 2 * above < below else "all"
 
 
+def _same_stream(block) -> tuple[int, ...]:
+    """Which inputs of a call are its stream: torch's attention is given it thrice."""
+    import torch
+
+    shape = block.out.shape
+    same = [(i, s.value) for i, s in enumerate(block.inputs) if s.shape == shape]
+    return tuple(i for i, value in same if torch.equal(value, same[0][1]))
+
+
 def leaks(block) -> bool | None:
     """Whether a call reads later tokens, its module run again; None if unknown."""
     from scripts.experiments.atlas.branches import again
 
-    which = [i for i, s in enumerate(block.inputs) if s.shape == block.out.shape][:1]
+    which = _same_stream(block)
     shape = block.out.shape
     if not which or len(shape) != 3 or shape[0] < 2 or shape[1] < 4:
         return None
     try:
         before, _ = again(block)
-        after, _ = again(block, tuple(which))  # token 2 of sample 0
+        after, _ = again(block, which)  # token 2 of sample 0
     except Exception:  # it takes what is not here any more
         return None
     change = (after - before)[0].abs().amax(-1)

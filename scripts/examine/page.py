@@ -3,10 +3,15 @@
 import html
 import re
 
-from scripts.examine.text import against_lines, entry_line, heading, layers_of
+from scripts.examine.text import (
+    against_lines,
+    entry_line,
+    heading,
+    layers_of,
+    row_lines,
+)
 from scripts.examine.words import WORDS
 from scripts.site.atlas import drawing, rows
-from scripts.site.atlas.entries import details
 
 STYLE = """
 :root { color-scheme: light dark; --ink: #1b1b1f; --paper: #fff; --line: #767680;
@@ -67,7 +72,7 @@ def _section(report: dict, language: str) -> str:
         parts.append(_picture(row, words))
         lines = "\n".join(html.escape(line) for line in row["equations"])
         parts.append(f'<p class="equations"><code>{lines}</code></p>\n')
-        parts.append(_list(_clean(details(row, language))))
+        parts.append(_list(_clean(row_lines(row, language))))
     if report["reads"]:
         parts.append(f"<p>{words[report['reads']]}</p>\n")
     if report["remarks"]:

@@ -1,9 +1,12 @@
 """The atlas's probes on one model: rows as those of the atlas, layer by layer."""
 
 import inspect
-from dataclasses import dataclass, field
+import re
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import SimpleNamespace
 
+from scripts.examine import odd
 from scripts.examine.attention import Products
 from scripts.examine.lists import containers, joined
 from scripts.examine.load import Loaded, Refusal
@@ -86,7 +89,8 @@ def probe(loaded: Loaded) -> Probed:
     randomise(model)
     tracing.FOLDERS[1:] = places(model)
     trace = tracing.follow(model, loaded.given, Products())
-    known = atlas.behaviours(trace)
+    known = named(trace)
+    sites(trace)
     lists = _lists(trace, model, known)
     if not lists:
         raise Refusal(NO_BLOCKS)
@@ -97,25 +101,115 @@ def probe(loaded: Loaded) -> Probed:
     return found
 
 
+def named(trace) -> dict:
+    """The norms of a trace: those of the atlas, and two kinds that it leaves out.
+
+    A norm with a buffer refuses other dtypes until the buffer is cast; and of a norm
+    whose epsilon is a floor no summand is recovered.
+    """
+    from snippets.norm_probe.behaviour import recognise
+
+    known, seen = atlas.behaviours(trace), set()
+    for call in trace.calls:
+        held = any(f"{call.path}.".startswith(f"{p}.") for p in known)
+        if call.path in seen or held or not any(True for _ in call.module.buffers()):
+            continue
+        seen.add(call.path)
+        try:
+            alone, gated, x = atlas._alone(call, 0.0)
+            behaviour = None if gated else recognise(_cast(alone), x)
+        except Exception:  # not a module of one tensor
+            continue
+        if behaviour and atlas.may_be_norm(call):
+            if behaviour.output == "error":  # it refuses to mix dtypes
+                behaviour = replace(behaviour, output="")
+            known[call.path] = (behaviour, False)
+    for call in trace.calls:
+        behaviour, gated = known.get(call.path, (None, True))
+        if not gated and not behaviour.eps and "#" not in call.path:
+            alone, _, x = atlas._alone(call, 0.0)
+            if odd.eps_place(alone, x, behaviour.size)[0] != "none":
+                known[call.path] = (replace(behaviour, eps=None), False)
+    return known
+
+
+def _cast(alone):
+    """The same module with its buffers in the dtype of its input."""
+    from torch import nn
+    from torch.func import functional_call
+
+    class Cast(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.alone = alone
+
+        def forward(self, h):
+            low = {
+                n: b.to(h.dtype) if b.is_floating_point() else b
+                for n, b in self.alone.named_buffers()
+            }
+            return functional_call(self.alone, low, (h,))
+
+    return Cast()
+
+
+def sites(trace) -> None:
+    """Say of norms that are functions whether they norm q or k, by what attends."""
+    import torch
+
+    for f in trace.functional:
+        given = next((v for v in f.given.values() if isinstance(v, torch.Tensor)), None)
+        if f.site or given is None or given.grad_fn is None:
+            continue
+        at = SimpleNamespace(node=(given.grad_fn, given.output_nr))
+        for attended in trace.attended:
+            for letter in "qk":
+                if atlas._reaches(getattr(attended, letter), at, False):
+                    f.site = f.site or letter
+
+
+def inlined(equations: list[str]) -> list[str]:
+    """Equations in which a scaled branch stands where it is added."""
+    lines = list(equations)
+    for line in equations[:-1]:
+        name, _, value = line.partition(" = ")
+        used = [k for k in lines if re.search(rf"\b{name}\b", k.partition(" = ")[2])]
+        alone = re.fullmatch(r"[\w.]+[⊙·]\w+\(.*\)", value) and " + " not in value
+        if alone and len(used) == 1 and f"({name})" not in used[0]:
+            parts = re.split(rf"\b{name}\b", used[0])
+            lines[lines.index(used[0])] = value.join(parts)
+            lines.remove(line)
+    return lines
+
+
 def _lists(trace, model, known) -> list:
-    """Lists of blocks, also those whose layers no module holds."""
+    """Lists of blocks, also those whose layers no module holds, or in stages."""
     held = containers(trace, model)
-    found = [
-        (path, calls)
-        for path, calls in blocks(trace, model)
-        if not any(f"{path}.".startswith(f"{other}.") for other in held)
-    ]
+    found = []
+    for path, calls in blocks(trace, model):
+        if any(f"{path}.".startswith(f"{other}.") for other in held):
+            continue
+        if _apart(trace, calls[0], known):
+            whole = joined(trace, model, path)
+            if whole and not _apart(trace, whole[0], known):
+                found.append((path, whole))
+            else:
+                found += _stages(trace, model, calls) or [(path, calls)]
+        else:
+            found.append((path, calls))
     for path in held:
         if calls := joined(trace, model, path):
             found.append((path, calls))
-    whole = []
-    for path, calls in found:
-        if path not in held and _apart(trace, calls[0], known):
-            calls = joined(trace, model, path) or calls
-        whole.append((path, calls))
-    return [
-        (path, calls) for path, calls in whole if any(stream(call) for call in calls)
-    ]
+    return [(path, calls) for path, calls in found if any(map(stream, calls))]
+
+
+def _stages(trace, model, calls) -> list:
+    """The lists inside of a list whose modules are stages of layers."""
+    outer = {call.path for call in calls}
+    holder = calls[0].path.rpartition(".")[0]
+    others = [c for c in trace.calls if c.path.rpartition(".")[0] != holder]
+    inside = blocks(SimpleNamespace(calls=others), model)
+    return [(p, c) for p, c in inside if any(p.startswith(f"{o}.") for o in outer)]
 
 
 def _apart(trace, call, known) -> bool:
@@ -132,6 +226,10 @@ def _rows_of(found: Probed, path: str, calls: list) -> None:
         norms, said["functional"] = atlas.functional(trace, known, call.path)
         rows, qk = atlas.function_rows(norms, call, trace)
         said["norms"], said["qk"] = said["norms"] + rows, said["qk"] + qk
+        said["equations"] = inlined(said["equations"])
+        held = ".".join(call.path.split(".")[-2:]) + "."
+        for norm in said["norms"]:
+            norm[1] = norm[1].removeprefix(held)  # of lists in lists
         left = atlas.never_ran(call, trace, known)
         reasons = (
             left and "norms that never ran: " + ", ".join(left),

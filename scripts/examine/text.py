@@ -5,7 +5,7 @@ import textwrap
 from scripts.examine.words import WORDS, said
 from scripts.site.atlas.entries import details
 from scripts.site.atlas.words import WORDS as ATLAS
-from scripts.site.atlas.words import cast_words, decimal, gain_words
+from scripts.site.atlas.words import cast_words, decimal, gain_words, reason_words
 
 WIDTH = 80
 MANY = 6  # places of one kind that are listed
@@ -35,8 +35,13 @@ def heading(report: dict, language: str) -> list[str]:
 
 
 def row_lines(row: dict, language: str) -> list[str]:
-    """What the atlas says of a row, without links."""
-    return details(row, language)
+    """What the atlas says of a row, without links; why, where nothing was resolved."""
+    lines = details(row, language)
+    if row["status"] == "unresolved":
+        words = ATLAS[language]
+        said = words["unresolved"] + words["colon"]
+        lines[0] = said + reason_words(row["reason"], language) + words["stop"]
+    return lines
 
 
 def layers_of(row: dict, language: str) -> str:

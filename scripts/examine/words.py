@@ -142,6 +142,10 @@ RULES = {
         "en": "ε is added to the root, not under it (acts as {0})",
         "zh": "ε 加在根号外，而不在根号里（实际为 {0}）",
     },
+    "eps-floor": {
+        "en": "ε is a floor: only a root mean square below {0} feels it",
+        "zh": "ε 是下限：均方根低于 {0} 才起作用",
+    },
     "eps-none": {
         "en": "no ε acts: a row of zeros gives NaN or infinity",
         "zh": "没有 ε 在起作用：全零的行得到 NaN 或无穷大",

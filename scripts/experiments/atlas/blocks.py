@@ -30,12 +30,12 @@ class Node:
 
 def blocks(trace, model) -> list[tuple[str, list]]:
     """(path of the list, first call of each of its blocks), outermost lists only."""
-    import torch
+    from torch import nn
 
     lists = {
         path
         for path, module in model.named_modules()
-        if isinstance(module, (torch.nn.ModuleList, torch.nn.Sequential))
+        if isinstance(module, (nn.ModuleList, nn.ModuleDict, nn.Sequential))
     }
     first: dict[str, object] = {}
     children = {call.parent.path for call in trace.calls if call.parent}
