@@ -7,7 +7,10 @@ from pathlib import Path
 import pytest
 import yaml
 
+from scripts.experiments import model_atlas
+from scripts.measure import records
 from scripts.site import citations
+from scripts.site.atlas import models
 from scripts.site.atlas.words import decimal
 from scripts.site.source import LANGUAGES, ROOT
 from tests.pages import test_terms, test_typography
@@ -19,8 +22,10 @@ FIELDS = {
     *(
         "model",
         "family",
+        "released",
         "document",
         "weights",
+        "variant",
         "architecture",
         "norm",
         "gain",
@@ -51,6 +56,12 @@ def problem_of(row: dict) -> str | None:
             return f"{field} is none of {', '.join(sorted(words))}"
     if not MONTH.fullmatch(str(row["document"])):
         return "document is not a year and a month"
+    if row["released"] is not None:
+        said, key = row["released"]
+        if not MONTH.fullmatch(str(said)) or key not in citations.references():
+            return "released is not a month and who says it"
+    if row["variant"] not in (None, "base", "instruct"):
+        return "variant is neither base nor instruct"
     if not isinstance(row["weights"], bool):
         return "weights is neither true nor false"
     if row["eps"] is not None and not (
@@ -100,11 +111,97 @@ def test_each_architecture_is_one_of_the_package(obeyed):
     obeyed(f"no architecture {name}" for name in sorted(asked - known))
 
 
-def test_enough_in_order_of_the_documents():
-    assert len(ROWS) >= 70
+def test_enough_in_order_of_release():
+    assert len(ROWS) >= 90
     assert len(set(NAMES)) == len(NAMES)
-    months = [row["document"] for row in ROWS]
+    months = [models.month(row) for row in ROWS]
     assert months == sorted(months)
+
+
+def test_release_and_document_are_apart():
+    """Falcon's weights are half a year older than its report."""
+    found = {row["model"]: row for row in ROWS}
+    for name, month in (
+        ("Falcon-7B", "2023-06"),
+        ("Falcon-40B", "2023-06"),
+        ("Qwen2.5 7B", "2024-09"),
+        ("BLOOM", "2022-07"),
+        ("Mixtral 8x7B", "2023-12"),
+    ):
+        assert found[name]["released"][0] == month < found[name]["document"]
+    names = [row["model"] for row in ROWS]
+    assert names.index("Falcon-7B") < names.index("Llama 2 7B")
+    assert all(row["released"] is None for row in ROWS if not row["weights"])
+
+
+@pytest.mark.parametrize("name", ["Qwen3 8B", "Kimi K2", "Mistral 7B", "Command R+"])
+def test_a_transcription_is_marked(name):
+    row = next(row for row in ROWS if row["model"] == name)
+    assert models.transcribed(row) and models.eps(row).endswith("†")
+
+
+@pytest.mark.parametrize("name", ["Gemma 3 27B", "OLMo 2 7B", "DeepSeek-V3.2"])
+def test_where_the_maker_s_code_can_be_read_it_is_the_source(name):
+    row = next(row for row in ROWS if row["model"] == name)
+    assert not models.transcribed(row) and row["eps"]
+
+
+def test_a_class_and_its_models_agree(obeyed):
+    """Norm and gain of a line whose source is the class are what the class does."""
+    lines = {
+        line["architecture"]: line
+        for record in records.find("model_atlas")
+        for line in model_atlas.summary(record)
+    }
+    asked = [
+        row
+        for row in ROWS
+        if row["source"][-1] == "huggingface2026layernorms"
+        and row["architecture"] in lines
+        and row["model"] not in BESIDE_THE_CLASS
+    ]
+    assert len(asked) > 20
+    for row in asked:
+        line = lines[row["architecture"]]
+        said = (row["norm"], row["gain"], row["placement"], row["qk_norm"] != "none")
+        found = (line["kind"], line["gain"], line["placement"], bool(line["scope"]))
+        if said != found:
+            obeyed([f"{row['model']}: {said}, the class {found}"])
+
+
+# Checkpoints that set a switch, as their notes say.
+BESIDE_THE_CLASS = {"OPT-350M", "GLM-4.5"}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_ten_families_are_answered(language):
+    table = models.families(language)
+    lines = re.findall(r"<tr><th scope=\"row\">(.*?)</tr>", table)
+    assert len(lines) == len(models.FAMILIES) == 10
+    for line in lines:  # family, then norm, gain, ε, placement, QK-Norm, biases
+        cells = re.findall(r"<td>(.*?)</td>", line)
+        assert len(cells) == 6 and all(cells) and "–" not in cells
+    said = {line.split(" ")[0]: re.findall(r"<td>(.*?)</td>", line) for line in lines}
+    assert said["Llama"][:3] == ["RMSNorm", "w", "1e-5"]
+    assert said["Gemma"][1] == "1 + w" and said["OLMo"][2] == "1e-6"
+    assert said["GLM"][2] == "(1e-5)"  # the class's: no source that was read says it
+
+
+@pytest.mark.parametrize("family", models.FAMILIES)
+def test_the_biases_of_a_family_are_those_of_its_class(family):
+    torch = pytest.importorskip("torch")
+    tiny = pytest.importorskip("scripts.experiments.atlas.tiny")
+    name, said = models.FAMILIES[family]
+    row = next(row for row in ROWS if row["model"] == name)
+    with torch.device("meta"):
+        config = tiny.configuration(row["architecture"])
+        model = tiny.model_class(row["architecture"])(config)
+    found = {
+        n
+        for n, _ in model.named_parameters()
+        if n.endswith("bias") and not re.search(r"norm|router|gate\.|correction", n)
+    }
+    assert bool(found) == (said == "matrices"), found
 
 
 @pytest.mark.parametrize(
@@ -116,6 +213,9 @@ def test_enough_in_order_of_the_documents():
         ({"qk_norm": True}, "qk_norm is none of"),
         ({"document": "2024"}, "document is not"),
         ({"weights": "2024-09"}, "weights is neither"),
+        ({"released": ["2024", "zeng2022glm"]}, "released is not"),
+        ({"released": ["2024-09", "nobody"]}, "released is not"),
+        ({"variant": "chat"}, "variant is neither"),
         ({"eps": "1e-6"}, "eps is neither"),
         ({"eps": 1.0}, "eps is neither"),
         ({"caps": "50"}, "caps is neither"),
@@ -144,10 +244,28 @@ def test_what_was_never_published_is_not_called_released():
     assert {"GPT-3", "PaLM", "ViT-22B", "Nemotron-4 15B"} <= closed
 
 
-def test_sources_of_one_repository_s_code_are_pinned():
+BRANCH = re.compile(r"/(blob|tree)/(main|master)/")
+
+
+def unpinned(bibliography: str) -> list[str]:
+    """Entries whose address follows a branch and that give no reason."""
+    entries = re.split(r"\n(?=@)", bibliography)
+    return [
+        entry.splitlines()[0]
+        for entry in entries
+        if BRANCH.search(entry) and "\n  unpinned = {" not in entry
+    ]
+
+
+def test_files_are_cited_at_a_commit_or_say_why_not(obeyed):
     """nanochat's cap changed on its main branch after the model was out."""
-    known = citations.references()
-    assert "/blob/master/" not in known["karpathy2025nanochat"].url
+    text = citations.BIBLIOGRAPHY.read_text(encoding="utf-8")
+    obeyed(unpinned(text))
+    reasons = [entry for entry in re.split(r"\n(?=@)", text) if "unpinned" in entry]
+    assert len(reasons) <= 5  # files of one hub, whose history no tool here reads
+    assert all("https://huggingface.co/" in entry for entry in reasons)
+    address = "@misc{a,\n  url = {https://github.com/a/b/blob/main/c.py},\n"
+    assert unpinned(address) and not unpinned(f"{address}  unpinned = {{x}},\n")
 
 
 def test_an_eps_of_base_models_is_said_of_them_alone():
@@ -159,6 +277,15 @@ def test_the_time_line_claims_no_end_and_one_lane_for_post_norm():
     from scripts.site.diagrams import norm_timeline
 
     assert "ends in" not in norm_timeline.WORDS["en"]["alt"]
+    layer_norm = [row for row in ROWS if norm_timeline.lane(row) == "pre_layer"]
+    late = [row for row in layer_norm if models.month(row) >= "2025"]
+    assert (
+        0 < len(late) <= 4 and "few dots after 2024" in norm_timeline.WORDS["en"]["alt"]
+    )
+    modern = [row for row in ROWS if norm_timeline.lane(row) == "pre_rms"]
+    recent = [row for row in modern if models.month(row) >= "2025"]
+    filled = sum(row["qk_norm"] != "none" for row in recent)
+    assert 0.4 < filled / len(recent) < 0.6  # "about half"
     lanes = {norm_timeline.lane(row) for row in ROWS if "Post-Norm" in str(row)}
     shifted = [row for row in ROWS if row["placement"] == "residual-after-norm"]
     assert {norm_timeline.lane(row) for row in shifted} == {"post"} <= lanes

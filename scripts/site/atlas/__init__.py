@@ -16,6 +16,7 @@ NAMES = {
     "unresolved": entries.unresolved,
     "models": models.table,
     "models_count": models.count,
+    "families": models.families,
     "differences": models.differences,
     **{f"blocks_{part}": partial(entries.blocks, part) for part in PARTS},
 }

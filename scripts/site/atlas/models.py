@@ -3,19 +3,45 @@
 import html
 
 from scripts.site import citations
+from scripts.site.atlas import rows
 from scripts.site.atlas.words import WORDS, decimal, gain_words
 from scripts.site.source import ROOT, SourceError, read_yaml
 
 FILE = ROOT / "docs" / "data" / "models.yml"
+# Ten families and the model that answers for each; whether a matrix has a bias in the
+# class, beside those of routers.
+FAMILIES = {
+    "Llama": ("Llama 3 8B", "none"),
+    "Qwen": ("Qwen3 8B", "none"),
+    "Gemma": ("Gemma 3 27B", "none"),
+    "DeepSeek": ("DeepSeek-V3", "none"),
+    "Mistral": ("Mistral 7B", "none"),
+    "GPT": ("gpt-oss-120b", "matrices"),
+    "GLM": ("GLM-4.5", "none"),
+    "Phi": ("Phi-4", "none"),
+    "Kimi": ("Kimi K2", "none"),
+    "OLMo": ("OLMo 3 7B", "none"),
+}
 
 
 def models() -> list[dict]:
-    """All models in the order of their documents. SourceError, one line, if damaged."""
+    """All models in order of release. SourceError, one line, if damaged."""
     return read_yaml(FILE) or []
 
 
+def month(model: dict) -> str:
+    """When weights came out, or the document's month where no source says it."""
+    return model["released"][0] if model["released"] else model["document"]
+
+
+def transcribed(model: dict) -> bool:
+    """Whether a source writes down another's configuration."""
+    known = citations.references()
+    return any("Transcribes" in known[key].note for key in model["source"])
+
+
 def table(language: str) -> str:
-    """One line a model: date, norm, epsilon, placement, QK-Norm and caps."""
+    """One line a model: dates, norm, epsilon, placement, QK-Norm and caps."""
     words = WORDS[language]
     heads = ("released", "norm", "placement", "qk")
     lines = [
@@ -39,8 +65,14 @@ def table(language: str) -> str:
 
 
 def _said(model: dict, words: dict) -> str:
-    """The document's month, and that no weights were published."""
-    return model["document"] + ("" if model["weights"] else f" {words['no-weights']}")
+    """Months of release and document; which weights are meant, if not all."""
+    parts = [words["cited"].format(model["document"])]
+    if model["released"]:
+        url = html.escape(citations.references()[model["released"][1]].url)
+        parts.insert(0, f'<a href="{url}">{model["released"][0]}</a>')
+    if model["variant"] or not model["weights"]:
+        parts.append(words[model["variant"] or "no-weights"])
+    return words["semicolon"].join(parts)
 
 
 def _name(model: dict) -> str:
@@ -64,7 +96,8 @@ def norm(model: dict, words: dict) -> str:
 
 def eps(model: dict) -> str:
     """The released weights' epsilon; a dash where no source says it."""
-    return "ε " + (decimal(model["eps"]) if model["eps"] else "–")
+    mark = " †" if transcribed(model) else ""
+    return "ε " + (decimal(model["eps"]) if model["eps"] else "–") + mark
 
 
 def placement(model: dict, words: dict) -> str:
@@ -82,6 +115,39 @@ def qk(model: dict, words: dict) -> str:
     if caps and model["qk_norm"] == "none":
         return caps
     return words["semicolon"].join(filter(None, [own, caps]))
+
+
+def families(language: str) -> str:
+    """A line for each of ten families: norm, gain, ε, placement, QK-Norm, biases."""
+    words, known = WORDS[language], {model["model"]: model for model in models()}
+    heads = ("family", "norm", "gain", "eps", "placement", "qk", "biases")
+    lines = [
+        '<table class="models">',
+        f"<caption>{words['families']}</caption>",
+        "<thead><tr>"
+        + "".join(f'<th scope="col">{words[head]}</th>' for head in heads)
+        + "</tr></thead>",
+        "<tbody>",
+    ]
+    for family, (name, matrices) in FAMILIES.items():
+        model = known[name]
+        norm_of_class = rows.main_norm(rows.groups()[model["architecture"]][0])
+        where = "norms" if norm_of_class["bias"] else matrices
+        epsilon = decimal(model["eps"] or norm_of_class["eps"])
+        cells = (
+            model["norm"],
+            gain_words(model["gain"], words),
+            epsilon if model["eps"] else f"({epsilon})",
+            placement(model, words),
+            qk(model, words),
+            words[where],
+        )
+        lines.append(
+            f'<tr><th scope="row">{family} <small>{_name(model)}</small></th>'
+            + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells)
+            + "</tr>"
+        )
+    return "\n".join([*lines, "</tbody>", "</table>"])
 
 
 def differences(language: str) -> str:

@@ -10,13 +10,13 @@ INPUTS = (models.FILE,)
 WORDS = {
     "zh": {
         "caption": (
-            "什么时候变了什么：每个圆点是一个模型，横轴是所引文献的时间，"
+            "什么时候变了什么：每个圆点是一个模型，横轴是发布时间（不详的按文献），"
             "一行是一种位置。实心橙点带 QK-Norm。"
         ),
         "alt": (
             "时间轴，从 2017 年到 2026 年，五行圆点。Post-Norm 一行集中在最左边，"
             "之后只零星出现。Pre-Norm 加 LayerNorm 从 GPT-2 开始，"
-            "这里最后一个点在 2024 年。"
+            "2024 年之后只有零星几个点。"
             "Pre-Norm 加 RMSNorm 从 2023 年起最密，2025 年起约有一半是实心橙点，即带 "
             "QK-Norm。归一化放在分支输出处的一行，2024 年起才成片出现。"
         ),
@@ -30,13 +30,14 @@ WORDS = {
     },
     "en": {
         "caption": (
-            "What changed when: a dot is a model, by the date of its document and by "
-            "where its norms are. Filled dots have QK-Norm."
+            "What changed when: a dot is a model, by its release, or its document "
+            "where that is not known, and by where its norms are. Filled dots have "
+            "QK-Norm."
         ),
         "alt": (
             "A time line from 2017 to 2026 with five rows of dots. Post-Norm is at "
             "the far left and is rare afterwards. Pre-Norm with LayerNorm begins with "
-            "GPT-2; its last dot here is of 2024. Pre-Norm with RMSNorm is the densest "
+            "GPT-2 and has few dots after 2024. Pre-Norm with RMSNorm is the densest "
             "row from 2023 on; from 2025 about half of its dots are filled, with "
             "QK-Norm. The row of norms on the output of the branch fills only from "
             "2024 on."
@@ -67,7 +68,7 @@ def lane(model: dict) -> str:
 
 def when(model: dict) -> float:
     """The middle of a model's month, in years."""
-    year, month = str(model["document"]).split("-")
+    year, month = models.month(model).split("-")
     return int(year) + (int(month) - 0.5) / 12
 
 
