@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from scripts.experiments import model_atlas
-from scripts.experiments.atlas import examine
+from scripts.experiments.atlas import examine, tiny
 from scripts.experiments.atlas.examine import COLUMNS, row
 from scripts.experiments.atlas.isolate import isolated
 from scripts.experiments.atlas.trace import follow
@@ -302,6 +302,35 @@ def test_a_stack_that_runs_in_turns_ends_with_its_norm():
     for found in model_atlas.run("hrm_text"):
         assert [n[1] for n in norms_at(found, "final")] == ["final_norm"]
         assert not norms_at(found, "embedding")
+
+
+@pytest.mark.parametrize("architecture", ["gpt2", "musicgen_melody"])
+def test_who_has_no_cross_attention_is_given_no_encoder_states(architecture):
+    _, given, _ = tiny.build(architecture)
+    assert set(given) == {"input_ids", "use_cache"}
+
+
+def test_a_layer_that_no_module_holds_is_one_all_the_same():
+    """xlm keeps attention, feed-forward and norms in four lists."""
+    (found,) = model_atlas.run("xlm")
+    assert (found["status"], found["placement"]) == ("resolved", "post")
+    assert (found["layer"], found["layers"]) == ("", [0, 1, 2, 3])
+    assert found["equations"] == [
+        "a = N[layer_norm1](x + Attention(x))",
+        "y = N[layer_norm2](a + FFN(a))",
+    ]
+    assert [n[:2] for n in found["norms"]] == [
+        ["attention-out", "layer_norm1"],
+        ["ffn-out", "layer_norm2"],
+        ["embedding", "layer_norm_emb"],
+    ]
+
+
+def test_sizes_of_a_composite_s_parts_follow_one_another():
+    """dots3_note's adapters read the width of its towers."""
+    rows = model_atlas.run("dots3_note")
+    assert [r["layer"] for r in rows] == ["indexed_attention", "sliding_attention"]
+    assert {(r["status"], r["placement"]) for r in rows} == {("resolved", "pre")}
 
 
 # What once came out wrong ----------------------------------------------------

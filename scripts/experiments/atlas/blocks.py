@@ -2,7 +2,7 @@
 
 import re
 import string
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from scripts.experiments.atlas.branches import label
 from scripts.experiments.atlas.trace import Seen, reads
@@ -53,7 +53,49 @@ def blocks(trace, model) -> list[tuple[str, list]]:
         if out is None or len(out.shape) < 2 or stream(call) is None:
             continue
         groups.setdefault(path.rpartition(".")[0], []).append(call)
-    return [(path, calls) for path, calls in groups.items()]
+    return [(path, calls) for path, calls in _whole(groups, trace).items()]
+
+
+def _whole(groups: dict[str, list], trace) -> dict[str, list]:
+    """Lists of one module whose parts run in turns, as one list of whole layers."""
+    beside: dict[tuple, list[str]] = {}
+    for path, calls in groups.items():
+        owner = calls[0].parent
+        if owner.path and len(calls) > 1 and all(c.parent is owner for c in calls):
+            beside.setdefault((id(owner), len(calls)), []).append(path)
+    found = dict(groups)
+    for paths in beside.values():
+        turns = list(zip(*(groups[path] for path in paths), strict=True))
+        starts = [c.start for turn in turns for c in turn]
+        if len(paths) > 1 and starts == sorted(starts):
+            found[paths[0]] = _layers([turn[0] for turn in turns], trace)
+            for path in paths[1:]:
+                del found[path]
+    return found
+
+
+def _layers(firsts: list, trace) -> list:
+    """Calls of layers that no module holds, from those that begin each."""
+    owner = firsts[0].parent
+    within = [c for c in trace.calls if c.parent is owner]
+    at = [within.index(c) for c in firsts]
+    ends = [*at[1:], at[-1] + at[1] - at[0]]  # the last is as long as the first
+    layers = []
+    for begin, end in zip(at, ends, strict=True):
+        parts = within[begin:end]
+        first, last = parts[0], parts[-1]
+        out = stream(within[end]) if end in at else last.out
+        layer = replace(owner, start=first.start - 0.5, end=last.end + 0.5)
+        layer.parent, layer.inputs, layer.outputs = owner, [stream(first)], [out]
+        for part in parts:
+            part.parent = layer
+        layers.append(layer)
+    return layers
+
+
+def loose(path: str, calls: list) -> bool:
+    """Whether no module holds a layer: its parts stand in several lists."""
+    return not calls[0].path.startswith(f"{path}.")
 
 
 def stream(call):
@@ -409,7 +451,7 @@ class Block:
     # Words ---------------------------------------------------------------
 
     def short(self, path: str) -> str:
-        """The shortest tail of a path that names one norm of this block."""
+        """The shortest tail of a path, no number, that names one norm of this block."""
         inside = path[len(self.call.path) + 1 :].split(".")
         others = [
             n.call.path[len(self.call.path) + 1 :].split(".")
@@ -417,7 +459,8 @@ class Block:
             if n.kind == "norm" and n.call.path != path
         ]
         for k in range(1, len(inside) + 1):
-            if all(other[-k:] != inside[-k:] for other in others):
+            numbers = all(part.isdigit() for part in inside[-k:])
+            if not numbers and all(other[-k:] != inside[-k:] for other in others):
                 return ".".join(inside[-k:])
         return ".".join(inside)
 

@@ -7,7 +7,14 @@ from functools import cache
 from pathlib import Path
 
 from scripts.experiments.atlas import tiny
-from scripts.experiments.atlas.blocks import MATRIX, Block, blocks, equal, stream
+from scripts.experiments.atlas.blocks import (
+    MATRIX,
+    Block,
+    blocks,
+    equal,
+    loose,
+    stream,
+)
 from scripts.experiments.atlas.branches import label, root_dtype
 from scripts.experiments.atlas.streams import multi_stream
 from scripts.experiments.atlas.trace import follow
@@ -530,13 +537,20 @@ def outer_norms(trace, lists, known) -> list[tuple[str, object, str]]:
     """(site, call, list of blocks) of the norms around the blocks."""
     found = []
     first_start = {
-        path: min(c.start for c in trace.calls if c.path == calls[0].path)
+        path: min(
+            c.start
+            for c in [calls[0], *trace.calls]
+            if c.path == calls[0].path and not calls[0].inside(c)
+        )
         for path, calls in lists
     }
+    apart = [layer for path, calls in lists if loose(path, calls) for layer in calls]
     for call in trace.calls:
         if call.path not in known:
             continue
         if any(call.path.startswith(f"{path}.") for path, _ in lists):
+            continue
+        if any(call.inside(layer) for layer in apart):
             continue
         site, side = "other", ""
         beside = [
@@ -663,11 +677,12 @@ def analyse(block_call, trace, known, model_file: str) -> dict:
     covered = {c.path for _, c in sites} | {c.path for _, c, *_ in inner}
     covered |= {c.path for c in block.idle}
     missing = [c.path for c in block.inner if c.path in known and c.path not in covered]
+    missing += [c.path for site, c, *_ in inner if site == "other" and _hides(block, c)]
     rows = [norm_row(site, call, known, model_file) for site, call in sites]
     rows += inner_rows(inner, block, known, model_file)
     found["norms"] = once(rows)
     found["qk"] = qk_rows(inner, known)
-    loose = [c.path for c in block.inner_norms if block.in_the_open(c)]
+    unread = [c.path for c in block.inner_norms if block.in_the_open(c)]
     status, reason = "resolved", None
     if found["placement"] == "other":
         reason = "branches differ: " + ", ".join(
@@ -676,15 +691,39 @@ def analyse(block_call, trace, known, model_file: str) -> dict:
     if any(not node.reads for node in block.branches()):
         reason = "no graph shows what the branches read"
         return {**found, "placement": None, "equations": [], **unresolved(reason)}
-    if loose:
+    if unread:
         status = "partial"
-        inside = [p[len(block_call.path) + 1 :] for p in dict.fromkeys(loose)]
+        inside = [p[len(block_call.path) + 1 :] for p in dict.fromkeys(unread)]
         reason = "norms whose input was not matched: " + ", ".join(inside)
     elif missing:
         status = "partial"
         inside = [p[len(block_call.path) + 1 :] for p in dict.fromkeys(missing)]
         reason = "norms without a place in the equations: " + ", ".join(inside)
     return {**found, "status": status, "reason": reason}
+
+
+MIXERS = ("Attention", "CrossAttention", "LinearAttention", "Mamba", "Recurrent")
+
+
+def _hides(block, norm) -> bool:
+    """Whether a norm leads from a mixer to an FFN that are drawn as one branch."""
+    box = block.owner_of(norm)
+    parts = [
+        c
+        for c in block.inner
+        if c.inside(box) and id(c) in block.parents and c.inputs and c.out
+    ]
+    if box is block.call:
+        return False
+    return any(
+        label(c, box) in MIXERS
+        for c in parts
+        if c.end < norm.start and _reaches(norm.inputs[0], c.out, True)
+    ) and any(
+        label(c, box) == "FFN"
+        for c in parts
+        if c.start > norm.end and any(_reaches(s, norm.out, True) for s in c.inputs)
+    )
 
 
 def _several(found, trace, known, model_file: str) -> dict:
@@ -751,11 +790,20 @@ def notes(start: dict, known) -> list[str]:
 
 def not_run(model, path: str, calls: list) -> str | None:
     """What to say of a list of blocks some of which a text alone never reaches."""
+    if loose(path, calls):
+        return None
     held = {name for name, _ in model.get_submodule(path).named_children()}
     left = held - {call.path.rpartition(".")[2] for call in calls}
     if not left:
         return None
     return "not run: layer " + ", ".join(sorted(left, key=int))
+
+
+def _without_index(found: dict, i: int) -> dict:
+    """What is found of the i-th layer, its norms by the names of their lists."""
+    equations = [text.replace(f".{i}]", "]") for text in found["equations"]]
+    norms = [[n[0], n[1].removesuffix(f".{i}"), *n[2:]] for n in found["norms"]]
+    return found | {"equations": equations, "norms": norms}
 
 
 def _first_norm(every: list[dict]) -> None:
@@ -821,6 +869,8 @@ def examine(architecture: str) -> list[dict]:
         words = layer_words(config, len(calls))
         kinds: dict = {}
         every = [analyse(call, trace, known, model_file) for call in calls]
+        if loose(path, calls):
+            every = [_without_index(found, i) for i, found in enumerate(every)]
         _first_norm(every)
         if any(FACTOR.search(e) for found in every for e in found["equations"]):
             every = deeper(architecture, path, every)
