@@ -239,6 +239,18 @@ def test_one_structure_has_one_placement(names):
     assert found == {"residual-after-norm"}
 
 
+NAMES_COME_SECOND = re.compile(
+    r"without (reading|trusting) a|single name|不看名字，只看|都不信"
+)
+
+
+def test_the_pages_claim_no_more_than_names_come_second(obeyed):
+    """What a branch is called, and which tensor is the query, is read."""
+    for page in ROOT.glob("docs/*/pages/practice/*.md"):
+        said = NAMES_COME_SECOND.findall(page.read_text(encoding="utf-8"))
+        obeyed(f"{page.name}: {words}" for words in said)
+
+
 def test_what_was_never_published_is_not_called_released():
     closed = {row["model"] for row in ROWS if not row["weights"]}
     assert {"GPT-3", "PaLM", "ViT-22B", "Nemotron-4 15B"} <= closed
