@@ -906,7 +906,7 @@ DESIGN = Design(
         "edges.BatchNorm": {
             "zh": (
                 "batch 为 1 时，BatchNorm 最好的学习率是试过的最大值：更大的学习率也许"
-                "会缩小它落后的量。页面写明了这一点，没有据此下结论。"
+                "会缩小它落后的量。页面写明了这一点，不拿这个差距的大小作依据。"
             ),
             "en": (
                 "At a batch of one, BatchNorm's best rate is the greatest tried: a "

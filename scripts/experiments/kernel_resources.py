@@ -209,7 +209,7 @@ DESIGN = Design(
                 "layer_norm": "LayerNorm",
                 "add_rms_norm": "残差相加与 RMSNorm",
                 "qk_norm_rope": "QK-Norm 与 RoPE",
-                "soft_cap": "soft-cap，逐元素的对照",
+                "soft_cap": "软上限，逐元素的对照",
                 "stream": "只搬字节的流，作对照",
             },
             "stopping": (

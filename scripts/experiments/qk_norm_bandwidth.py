@@ -42,14 +42,17 @@ DESIGN = design(
             "How close to a copy does QK-Norm come on rows as narrow as a head, read "
             "where they lie in the packed projection?"
         ),
-        "zh": "行只有一个头那么窄，还要在打包投影里原地读取，QK-Norm 离复制还有多远？",
+        "zh": (
+            "行只有一个头那么窄，还要在合并的 QKV 投影里原地读取，"
+            "QK-Norm 离复制还有多远？"
+        ),
     },
     refuted_by={
         "en": (
             "Packed rows much slower than the same rows contiguous: then reading them "
             "where they lie has a cost."
         ),
-        "zh": "合并存放的行明显慢于连续存放的同样的行：那么原地读取就有代价。",
+        "zh": "合并的 QKV 投影里的行明显慢于连续存放的同样的行：那么原地读取就有代价。",
     },
 )
 
@@ -86,10 +89,10 @@ WORDS = {
         "liger": "Liger",
         "width": "每个头的特征数（对数刻度）",
         "share": "占复制带宽（%）",
-        "band": "查询是打包投影的切片。不超过噪声底 {floor} 的差别不作区分。",
+        "band": "查询是合并的 QKV 投影的切片。不超过噪声底 {floor} 的差别不作区分。",
         "caption": (
-            "{machine} 上对打包投影里的查询做归一化，按一个融合算子必须搬运的字节计，"
-            "占同一次运行里大块复制带宽（{rate_1r1w}）的比例。"
+            "{machine} 上对合并的 QKV 投影里的查询做归一化，"
+            "按一个融合算子必须搬运的字节计，占同一次运行里大块复制带宽（{rate_1r1w}）的比例。"
             "与读写比例和字节数都相同的流相比，本站的算子达到 "
             "{mix_least} 到 {mix_most}。"
         ),

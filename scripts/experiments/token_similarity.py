@@ -539,8 +539,8 @@ WORDS = {
         ),
         "alt": (
             "两幅折线图，两轴都是对数刻度，横轴是第 1 到第 {most} 层。"
-            "上图是 1 减平均余弦：Post-Norm 急剧下降，在第 {post_alike_wide} 层以前"
-            "就低于 0.01，随后离开图面；Pre-Norm、夹心归一化缓慢下降，末层的余弦为 "
+            "上图是 1 减平均余弦：Post-Norm 急剧下降，到第 {post_alike_wide} 层时"
+            "已低于 0.01，随后离开图面；Pre-Norm、夹心归一化缓慢下降，末层的余弦为 "
             "{pre_cosine_wide} 和 {sandwich_cosine_wide}；分支除以 √(2L) 与 DeepNorm "
             "留在 1 附近，末层的余弦为 {scaled_cosine_wide} 和 {deepnorm_cosine_wide}。"
             "下图是查询与值的梯度之比：Post-Norm 的每一层都远低于其他几种，"
