@@ -56,7 +56,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="no token may read a later one: attention that does is a fault",
     )
     parser.add_argument("--seconds", type=_positive, default=SECONDS, help="time limit")
-    parser.add_argument("--language", choices=("en", "zh"), default=_language())
+    parser.add_argument("--language", choices=("en", "zh", "both"), default=_language())
 
 
 def _positive(value: str) -> int:
@@ -83,9 +83,11 @@ def run(options, here: Path) -> int:
     }
     request["causal"] = options.causal
     report = examined(request, here, options.seconds)
-    print(text(report, options.language), end="")
+    both = ("en", "zh")
+    shown = both if options.language == "both" else (options.language,)
+    print("\n".join(text(report, language) for language in shown), end="")
     if folder:
-        for language in ("en", "zh"):
+        for language in both:
             write_whole(folder / f"report.{language}.txt", text(report, language))
         write_whole(folder / "report.html", page.page(report))
         print(f"wrote {folder / 'report.html'}")
@@ -113,6 +115,7 @@ def examined(request: dict, here: Path, seconds: float) -> dict:
             "CUDA_VISIBLE_DEVICES": "",
             "HF_HUB_OFFLINE": "1",
             "TRANSFORMERS_VERBOSITY": "error",
+            "PYTHONWARNINGS": "ignore",
             "OMP_NUM_THREADS": "1",
         }
         child = subprocess.Popen(

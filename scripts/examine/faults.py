@@ -74,7 +74,8 @@ def norms_alone(found: Probed, faults, remarks) -> None:
             faults.append(["detached", path])
         if _tried(_in_place, call):
             faults.append(["in-place", path])
-        place, e = odd.eps_place(norm, x, behaviour.size)
+        axes = found.strange[path].axes if path in found.strange else ()
+        place, e = odd.eps_place(norm, x, behaviour.size, axes)
         if place == "floor":
             remarks.append(["eps-floor", path, f"{e:.2g}"])
         if place == "outside":
@@ -123,24 +124,11 @@ def _in_place(call) -> bool:
 
 
 def strange_norms(found: Probed, faults, remarks) -> None:
-    """Norms over other axes, or with another divisor, which the probes leave out."""
+    """Norms over other axes, or with another divisor."""
     tokens = flow.tokens_of(found.loaded.given)
-    seen = set()
-    for call in found.trace.calls:
-        if call.path in seen or any(
-            f"{call.path}.".startswith(f"{p}.") for p in found.known
-        ):
-            continue
-        seen.add(call.path)
-        if not atlas.may_be_norm(call) or call.out.shape != call.inputs[0].shape:
-            continue
-        try:
-            alone, gated, x = atlas._alone(call, atlas.OPEN[0])
-            said = None if gated else odd.odd(alone, x.shape)
-        except Exception:  # not a module of one tensor
-            continue
-        if said is not None:
-            _strange(call.path, said, call.inputs[0].shape, tokens, faults, remarks)
+    calls = {call.path: call for call in reversed(found.trace.calls)}
+    for path, said in found.strange.items():
+        _strange(path, said, calls[path].inputs[0].shape, tokens, faults, remarks)
 
 
 def _strange(path, said, shape, tokens, faults, remarks) -> None:
@@ -179,7 +167,7 @@ def stored_gains(found: Probed, faults, remarks) -> None:
             if behaviour.gain == "w" and not values.any():
                 faults.append(["gain-zero", place])
             elif behaviour.gain == "w" and _centred(values):
-                faults.append(["gain-centred", place, f"{values.mean():.2g}"])
+                faults.append(["gain-centred", place])
             elif behaviour.gain == "1+w" and bool((values == 1).all()):
                 faults.append(["gain-two", place])
 
@@ -205,8 +193,8 @@ def sides(found: Probed, faults, remarks) -> None:
         inner = range(1, len(shapes)) if len(shapes) > 2 else range(len(shapes))
         places = [every[i]["placement"] for i in inner]
         for i in inner:
-            if every[i]["placement"] == "other" and every[i]["reason"]:
-                said = every[i]["reason"].partition(": ")[2]
+            why, _, said = (every[i]["reason"] or "").partition(": ")
+            if every[i]["placement"] == "other" and why == "branches differ":
                 faults.append(["branches-differ", f"{path}.{i}", said])
         common = max(set(places), key=places.count)
         for i in inner:
@@ -236,25 +224,29 @@ def final(found: Probed, faults, remarks) -> None:
     sites = {site for site, _, side in found.outer if side in ("", path)}
     if sites & {"final", "head"}:
         return
-    after = [c for c in found.trace.calls if c.start > calls[-1].end]
+    end = calls[-1].end
+    if any(c.start > end and c.path in found.strange for c in found.trace.calls):
+        return
     last = calls[-1].out.value
     outputs = flow.tensors_of(found.trace.output)
     bare = any(o.shape == last.shape and equal(o, last) for o in outputs)
     if bare:
         remarks.append(["ends-bare", path])
-    elif any(_matrix(c) for c in after):
+    else:
         faults.append(["no-final", path])
 
 
-def _matrix(call) -> bool:
-    return any(p.ndim > 1 for p in call.module.parameters())
-
-
 def idle(found: Probed, faults, remarks) -> None:
-    """Norms that a layer holds and never calls."""
+    """Norms that a layer or the model holds and never calls."""
     for path, every in found.layers.items():
         for i, said in enumerate(every):
             faults += [["idle", f"{path}.{i}.{name}"] for name in said["idle"]]
+    called = {c.path: type(c.module) for c in found.trace.calls}
+    kinds = {called[p] for p in found.known if p in called}
+    for path, module in found.loaded.model.named_modules():
+        held = any(f"{path}.".startswith(f"{p}.") for p in found.layers)
+        if type(module) in kinds and path not in called and not held:
+            faults.append(["idle", path])
 
 
 def names(found: Probed, faults, remarks) -> None:

@@ -65,11 +65,12 @@ def odd(norm, shape) -> Odd | None:
     return Odd(centred, axes, factor)
 
 
-def eps_place(norm, x, size: int) -> tuple[str, float]:
+def eps_place(norm, x, size: int, axes: tuple = ()) -> tuple[str, float]:
     """("inside" | "outside" | "floor" | "none", e): how a norm treats tiny rows.
 
     With r the root mean square of a row, outputs are r/sqrt(r^2 + e^2) if epsilon is
     under the root, r/(r + e) if it is added to the root, r/max(r, e) if it is a floor.
+    A row is ``size`` features, or what lies along ``axes``.
     """
     import torch
 
@@ -77,9 +78,12 @@ def eps_place(norm, x, size: int) -> tuple[str, float]:
 
     with torch.no_grad():
         _, _, bare = bare_norm(norm, _numbers(x.shape))
-        rows = _numbers(x.shape, 1).unflatten(-1, (-1, size)).double()
-        rows = rows - rows.mean(-1, keepdim=True)
-        unit = (rows / rows.square().mean(-1, keepdim=True).sqrt()).flatten(-2)
+        rows = _numbers(x.shape, 1).double()
+        rows = rows if axes else rows.unflatten(-1, (-1, size))
+        along = axes or (-1,)
+        rows = rows - rows.mean(along, keepdim=True)
+        unit = rows / rows.square().mean(along, keepdim=True).sqrt()
+        unit = unit if axes else unit.flatten(-2)
         full = bare(unit.float()).double().square().mean().sqrt().item()
 
         def gain(r: float) -> float:

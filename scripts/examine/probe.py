@@ -28,6 +28,8 @@ class Probed:
     trace: object
     known: dict  # path of a norm -> (behaviour, gated)
     lists: list  # (path, calls of its blocks)
+    strange: dict  # path of a norm over other axes -> what it normalizes over
+    attended: dict  # id of a norm that is a function -> the attention that reads it
     rows: list = field(default_factory=list)
     outer: list = field(default_factory=list)  # (site, call, list)
     layers: dict = field(default_factory=dict)  # list -> what each layer does
@@ -89,48 +91,72 @@ def probe(loaded: Loaded) -> Probed:
     randomise(model)
     tracing.FOLDERS[1:] = places(model)
     trace = tracing.follow(model, loaded.given, Products())
-    known = named(trace)
-    sites(trace)
+    strange: dict = {}
+    known = named(trace, strange)
+    attended = sites(trace)
     lists = _lists(trace, model, known)
     if not lists:
         raise Refusal(NO_BLOCKS)
-    found = Probed(loaded, stored, trace, known, lists)
+    found = Probed(loaded, stored, trace, known, lists, strange, attended)
     found.outer = atlas.outer_norms(trace, lists, known)
     for path, calls in lists:
         _rows_of(found, path, calls)
     return found
 
 
-def named(trace) -> dict:
-    """The norms of a trace: those of the atlas, and two kinds that it leaves out.
+def named(trace, strange: dict) -> dict:
+    """The norms of a trace: those of the atlas, and three kinds that it leaves out.
 
-    A norm with a buffer refuses other dtypes until the buffer is cast; and of a norm
-    whose epsilon is a floor no summand is recovered.
+    A norm with a buffer refuses other dtypes until the buffer is cast; of a norm whose
+    epsilon is a floor no summand is recovered; and norms over other axes, or with
+    another divisor, which are noted in ``strange`` as well.
     """
-    from snippets.norm_probe.behaviour import recognise
-
     known, seen = atlas.behaviours(trace), set()
     for call in trace.calls:
         held = any(f"{call.path}.".startswith(f"{p}.") for p in known)
-        if call.path in seen or held or not any(True for _ in call.module.buffers()):
+        if call.path in seen or held or not atlas.may_be_norm(call):
             continue
         seen.add(call.path)
         try:
-            alone, gated, x = atlas._alone(call, 0.0)
-            behaviour = None if gated else recognise(_cast(alone), x)
+            alone, gated, x = atlas._alone(call, atlas.OPEN[0])
+            behaviour = None if gated else _behaviour(call, alone, x, strange)
         except Exception:  # not a module of one tensor
             continue
-        if behaviour and atlas.may_be_norm(call):
-            if behaviour.output == "error":  # it refuses to mix dtypes
-                behaviour = replace(behaviour, output="")
+        if behaviour:
             known[call.path] = (behaviour, False)
     for call in trace.calls:
         behaviour, gated = known.get(call.path, (None, True))
-        if not gated and not behaviour.eps and "#" not in call.path:
+        plain = call.path not in strange and "#" not in call.path
+        if not gated and not behaviour.eps and plain:
             alone, _, x = atlas._alone(call, 0.0)
             if odd.eps_place(alone, x, behaviour.size)[0] != "none":
                 known[call.path] = (replace(behaviour, eps=None), False)
     return known
+
+
+def _behaviour(call, alone, x, strange: dict):
+    """A norm that the atlas leaves out; None if it is none."""
+    from snippets.norm_probe import behaviour as probes
+
+    if any(True for _ in call.module.buffers()):
+        alone = _cast(alone)
+        if found := probes.recognise(alone, x):
+            output = "" if found.output == "error" else found.output
+            return replace(found, output=output)
+    same = call.out.shape == call.inputs[0].shape
+    said = odd.odd(alone, x.shape) if same else None
+    if said is None:
+        return None
+    strange[call.path] = said
+    place, e = odd.eps_place(alone, x, x.shape[-1], said.axes)
+    gain, bias, _ = probes.bare_norm(alone, odd._numbers(x.shape))
+    kind = "LayerNorm" if said.centred else "RMSNorm"
+    if said.axes != (x.ndim - 1,):
+        kind += f" [{', '.join(map(str, said.axes))}]"
+    eps = probes.shortest(e * e, 1e-3) if place == "inside" else None
+    found = probes.Behaviour(kind, x.shape[-1], gain, bias, eps, "", "", True)
+    fp16 = probes.right_in_fp16(alone, odd._numbers(x.shape), found)
+    return replace(found, fp16=fp16)
 
 
 def _cast(alone):
@@ -153,19 +179,48 @@ def _cast(alone):
     return Cast()
 
 
-def sites(trace) -> None:
-    """Say of norms that are functions whether they norm q or k, by what attends."""
-    import torch
+def sites(trace) -> dict:
+    """Say of norms that are functions whether they norm q or k, by what attends.
 
+    Returns {id of a function's call: what attended}.
+    """
+    found = {}
     for f in trace.functional:
-        given = next((v for v in f.given.values() if isinstance(v, torch.Tensor)), None)
-        if f.site or given is None or given.grad_fn is None:
+        given = _first_tensor(f)
+        if given is None or given.grad_fn is None:
             continue
         at = SimpleNamespace(node=(given.grad_fn, given.output_nr))
         for attended in trace.attended:
             for letter in "qk":
                 if atlas._reaches(getattr(attended, letter), at, False):
                     f.site = f.site or letter
+                    found.setdefault(id(f), attended)
+    return found
+
+
+def _first_tensor(f):
+    import torch
+
+    return next((v for v in f.given.values() if isinstance(v, torch.Tensor)), None)
+
+
+def rope_sides(norms, attended: dict, call, trace) -> dict[str, str]:
+    """{q or k: side of RoPE} of norms that are functions, of one block."""
+    import torch
+
+    inner = SimpleNamespace(inner=[c for c in trace.calls if c.inside(call)])
+    found = {}
+    for f, _ in norms:
+        if id(f) in attended and f.site in ("q", "k"):
+            at = attended[id(f)]
+            with torch.no_grad():
+                out = f.function(**{n: atlas._detached(v) for n, v in f.given.items()})
+            given = SimpleNamespace(value=_first_tensor(f).detach())
+            norm = SimpleNamespace(
+                start=at.time, inputs=[given], out=SimpleNamespace(value=out)
+            )
+            found[f.site] = atlas._rope(norm, getattr(at, f.site), inner, f.site)
+    return found
 
 
 def inlined(equations: list[str]) -> list[str]:
@@ -225,6 +280,8 @@ def _rows_of(found: Probed, path: str, calls: list) -> None:
         said = atlas.analyse(call, trace, known, "")
         norms, said["functional"] = atlas.functional(trace, known, call.path)
         rows, qk = atlas.function_rows(norms, call, trace)
+        rope = rope_sides(norms, found.attended, call, trace)
+        qk = atlas.once([[*entry[:4], rope.get(entry[0], entry[4])] for entry in qk])
         said["norms"], said["qk"] = said["norms"] + rows, said["qk"] + qk
         said["equations"] = inlined(said["equations"])
         held = ".".join(call.path.split(".")[-2:]) + "."

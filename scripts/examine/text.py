@@ -1,6 +1,7 @@
 """The report as plain text."""
 
-import textwrap
+import re
+import unicodedata
 
 from scripts.examine.words import WORDS, said
 from scripts.site.atlas.entries import details
@@ -114,7 +115,8 @@ def text(report: dict, language: str) -> str:
         parts += ["", words[report["reads"]]]
     parts.append("")
     if report["faults"]:
-        parts.append(f"{words['faults']} ({len(report['faults'])})")
+        count = ATLAS[language]["brackets"].format(len(report["faults"]))
+        parts.append(words["faults"] + count)
         parts += [f"! {entry_line(entry, language)}" for entry in report["faults"]]
     else:
         parts.append(words["no-faults"])
@@ -125,17 +127,25 @@ def text(report: dict, language: str) -> str:
         parts += ["", words["against"].format(report["against"]["name"])]
         parts += [f"- {line}" for line in against_lines(report, language)]
     lines = [line.replace("`", "") for line in parts]
-    if language == "en":  # Chinese has no spaces to break at
-        lines = [part for line in lines for part in _wrapped(line)]
+    lines = [part for line in lines for part in _wrapped(line)]
     return "\n".join(lines) + "\n"
 
 
+PIECE = re.compile(r"\s+|[^\s\u2e80-\uffef]+|[\u2e80-\uffef][，。、：；）？]*")
+
+
 def _wrapped(line: str) -> list[str]:
+    """A line broken at spaces and between Chinese characters."""
     indent = "  " if line[:2] in ("- ", "! ") else "    "
-    return textwrap.wrap(
-        line,
-        WIDTH,
-        subsequent_indent=indent,
-        break_long_words=False,
-        break_on_hyphens=False,
-    ) or [""]
+    found, now = [], ""
+    for piece in PIECE.findall(line):
+        if now.strip() and _columns(now + piece.rstrip()) > WIDTH:
+            found.append(now.rstrip())
+            now, piece = indent, piece.lstrip()
+        now += piece
+    return [*found, now.rstrip()]
+
+
+def _columns(text: str) -> int:
+    """Columns of a terminal: Chinese characters take two."""
+    return sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)

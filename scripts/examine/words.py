@@ -65,13 +65,13 @@ WORDS = {
     "zh": {
         "title": "检查：{0}",
         "size": "{0} 个参数；输入 {1}",
-        "tokens": "词元",
+        "tokens": "token",
         "reals": "实数",
         "list": "`{0}`：{1} 层 {2}",
         "layers": "第 {0} 层",
-        "past": "每个输出只读自己和更早的词元。",
-        "all": "每个输出读全部词元，包括后面的。",
-        "some later": "输出读到后面的一部分词元，另一部分读不到。",
+        "past": "每个输出只读自己和更早的 token。",
+        "all": "每个输出读全部 token，包括后面的。",
+        "some later": "输出读到后面的一部分 token，另一部分读不到。",
         "faults": "错误",
         "no-faults": "没有发现错误。",
         "remarks": "备注",
@@ -165,7 +165,7 @@ RULES = {
     },
     "over-tokens": {
         "en": "statistics run over the tokens as well: a token feels the others",
-        "zh": "统计量还跨词元：一个词元受其他词元影响",
+        "zh": "统计量还跨 token：一个 token 受其他 token 影响",
     },
     "wrong-axis": {
         "en": "normalizes along another axis than the features",
@@ -188,8 +188,8 @@ RULES = {
         "zh": "增益 w 全为零，分支被关掉。本意是 1 + w 吗？",
     },
     "gain-centred": {
-        "en": "gain w scatters around zero (mean {0}). Was 1 + w meant?",
-        "zh": "增益 w 在零两侧分布（均值 {0}）。本意是 1 + w 吗？",
+        "en": "gain w scatters around zero. Was 1 + w meant?",
+        "zh": "增益 w 在零两侧分布。本意是 1 + w 吗？",
     },
     "gain-two": {
         "en": "gain 1 + w with w all ones doubles. Was w meant?",
@@ -227,17 +227,17 @@ RULES = {
     },
     "later-layer": {
         "en": "reads later tokens, where other layers do not",
-        "zh": "读到后面的词元，而其他层不会",
+        "zh": "读到后面的 token，而其他层不会",
     },
     "later-outside": {
         "en": "reads later tokens, though its attention does not",
-        "zh": "读到后面的词元，而它的注意力不会",
+        "zh": "读到后面的 token，而它的注意力不会",
     },
     "later-some": {
         "en": "reads some later tokens and not others: a mask off by one?",
-        "zh": "读到后面的一部分词元：掩码错了一位？",
+        "zh": "读到后面的一部分 token：掩码错了一位？",
     },
-    "later-causal": {"en": "reads later tokens", "zh": "读到后面的词元"},
+    "later-causal": {"en": "reads later tokens", "zh": "读到后面的 token"},
     "unsteady": {
         "en": "changes from one evaluation to the next",
         "zh": "eval 模式下，每次结果不同或状态在变",

@@ -1,0 +1,3 @@
+from snippets.examine_your_model.terminal import report
+
+report("clean:decoder")
