@@ -157,7 +157,7 @@ RULES = {
     },
     "half": {
         "en": "squares overflow in float16 for elements of 300",
-        "zh": "元素为 300 时，平方在 float16 下溢出",
+        "zh": "元素为 300 时，平方在 float16 里溢出",
     },
     "over-batch": {
         "en": "statistics run over the batch: a sample feels the others",
@@ -210,7 +210,7 @@ RULES = {
     "twice": {"en": "a norm of a norm", "zh": "对归一化的结果再做归一化"},
     "no-final": {
         "en": "no norm between the last layer and the head",
-        "zh": "最后一层和输出头之间没有归一化",
+        "zh": "最后一层和输出层之间没有归一化",
     },
     "ends-bare": {
         "en": "returns the stream as the last layer left it, not normed",

@@ -63,7 +63,7 @@ def test_the_report_is_written_in_both_languages(reported):
     out, folder = reported
     assert (folder / "report.en.txt").read_text(encoding="utf-8") in out
     chinese = (folder / "report.zh.txt").read_text(encoding="utf-8")
-    assert "最后一层和输出头之间没有归一化" in chinese
+    assert "最后一层和输出层之间没有归一化" in chinese
     written = (folder / "report.html").read_text(encoding="utf-8")
     assert written.count("<svg") == 2
     assert 'lang="zh-Hans"' in written and "没有归一化" in written
