@@ -33,7 +33,10 @@ def words(language: str) -> dict:
     sides = {key: atlas[key] for key in ("head", "projection", "before", "after")}
     values = {
         "placement": {kind: atlas[kind] for kind in FILTERED[:-2]},
-        "gain": {"w": "w", "1+w": "1 + w", "none": atlas["no-gain"]},
+        "gain": {
+            **{"w": "w", "1+w": "1 + w", "none": atlas["no-gain"]},
+            "w per head": atlas["per-head-gain"],
+        },
         "bias": {"yes": atlas["bias"], "no": atlas["no-bias"]},
         "cast": {order: said[language] for order, said in CASTS.items()},
         "scope": sides | {"latent": ""},
