@@ -22,7 +22,7 @@ from scripts.site.source import ROOT, SourceError
 SCRIPT = ROOT / "docs" / "theme" / "overrides" / "assets" / "compare.js"
 SAFE = ":_-."  # what stays as it is in an address
 URI = "assets/atlas-compare.js"
-PAGE = "practice/model-atlas.md"
+PAGE, PORT = "practice/model-atlas.md", "practice/port-a-norm.md"
 # A part's form, in this order; one that is not known, or makes no sense, is "".
 FORM = ("kind", "gain", "bias", "eps", "cast", "dtype")
 BRANCHES = {"Attention": "attention", "FFN": "ffn", "CrossAttention": "cross"}
@@ -186,12 +186,16 @@ def data(language: str, url=lambda page, anchor="": f"{page}#{anchor}") -> dict:
                 row["boxes"] = {k: v for k, v in row["boxes"].items() if k in shown}
             except drawing.EquationError:
                 pass  # the equations stand below in any case
-    rooms = compare_words.written()["bugs"]
+    rooms, errors = compare_words.written()["bugs"], compare_words.errors()
     steps = compare_words.steps(language)
     for step in steps.values():
         step["bugs"] = [
             [bug, url("reference/bugs.md", rooms[bug])] for bug in step["bugs"]
         ]
+        if "wrong" in step:
+            step["wrong"] = [step["wrong"], *errors[step["wrong"]], url(PORT, "errors")]
+        if "more" in step:
+            step["more"] = url(PORT, step["more"])
     return {
         "words": compare_words.words(language),
         "steps": steps,

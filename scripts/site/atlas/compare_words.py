@@ -5,6 +5,7 @@ from scripts.site.atlas.words import CASTS, WORDS
 from scripts.site.source import ROOT, read_yaml
 
 FILE = ROOT / "docs" / "data" / "comparison.yml"
+ERRORS = ROOT / "snippets" / "port_a_norm" / "wrong_choices.out"
 SHARED = ("comma", "and", "semicolon", "colon", "stop", "none")
 
 
@@ -20,11 +21,18 @@ def _in(language: str, words: dict):
 
 
 def steps(language: str) -> dict[str, dict]:
-    """{key of a difference: its step's text and the bugs that it invites}."""
+    """{key of a difference: what it asks for}, as written but for the language."""
     return {
-        key: {"text": step[language], "bugs": step.get("bugs", [])}
+        key: {"text": step[language], "bugs": []}
+        | {k: v for k, v in step.items() if k in ("bugs", "wrong", "more")}
         for key, step in written()["steps"].items()
     }
+
+
+def errors() -> dict[str, list[str]]:
+    """{wrong choice: its relative error, the share of top tokens that change}."""
+    lines = ERRORS.read_text(encoding="utf-8").splitlines()[1:]
+    return {name: [error, moved] for name, error, moved in map(str.split, lines)}
 
 
 def words(language: str) -> dict:

@@ -265,15 +265,21 @@ if (globalThis.customElements && !customElements.get("model-compare")) {
       if (a && b) this.go(`${a},${b}`);
     }
 
-    // The pair goes to the address, so that it can be sent, and back leads out of it.
+    // The pair goes to the address, so that it can be sent, and back leads out of it. A
+    // name typed letter by letter is one entry. (location.hash = ... would take the focus.)
     go(pair) {
-      if (!location.hash.startsWith(START)) this.before = location.href;
-      location.hash = START + pair.split(",").map((one) => encodeURIComponent(one).replaceAll("%3A", ":")).join(",");
+      const hash = START + pair.split(",").map((one) => encodeURIComponent(one).replaceAll("%3A", ":")).join(",");
+      const now = Date.now();
+      history[now - this.went < 1000 ? "replaceState" : "pushState"](history.state, "", hash);
+      this.went = now;
+      this.follow();
     }
 
     follow() {
       if (!location.hash.startsWith(START)) {
-        if (location.href === this.before) this.show();
+        if (this.shown === undefined) return;
+        this.show(); // what is below moves up, the place that the address names too
+        document.getElementById(location.hash.slice(1))?.scrollIntoView();
         return;
       }
       const asked = location.hash.slice(START.length);
@@ -376,7 +382,13 @@ if (globalThis.customElements && !customElements.get("model-compare")) {
         const links = step.bugs.flatMap(([bug, href], i) => [...(i ? [words.comma] : []), make("a", { href, textContent: bug })]);
         notes.push([words.bug, ...links]);
       }
-      if (notes.length) line.append(make("br"), make("small", {}, ...notes.flat()));
+      if (step.wrong) {
+        const [name, error, moved, href] = step.wrong;
+        const [before, after] = words.wrong.replace("{error}", error).replace("{moved}", moved).split("`{name}`");
+        notes.push([before, make("a", { href, textContent: name }), after]);
+      }
+      if (step.more) notes.push([make("a", { href: step.more, textContent: words.more })]);
+      for (const note of notes) line.append(make("br"), make("small", {}, ...note));
       return line;
     }
   }

@@ -34,8 +34,8 @@ document$.subscribe(() => (shown = location.pathname));
 const { replaceState } = history;
 history.replaceState = (state, unused, url) => {
   const { pathname, hash } = new URL(url ?? "", location.href);
-  const there = !hash || document.getElementById(decodeURIComponent(hash.slice(1)));
-  const kept = url && stateful(location.hash) && hash !== location.hash;
+  const there = !hash || stateful(hash) || document.getElementById(decodeURIComponent(hash.slice(1)));
+  const kept = url && stateful(location.hash) && !stateful(hash);
   if (pathname === shown && there && !kept) replaceState.call(history, state, unused, url);
 };
 

@@ -1,0 +1,228 @@
+"""Two models of the atlas compared in a browser: picked, linked to, left again."""
+
+import pytest
+from playwright.sync_api import expect
+
+from scripts.site import offline
+from tests.browser.conftest import VIEWPORTS
+from tests.browser.crawl import Watch, axe_violations, fits
+from tests.site.conftest import Project
+
+PAGE = "practice/model-atlas/"
+ANSWER = "model-compare .answer li"
+SAID = {"en": "Differences from llama to", "zh": "从 llama 到"}
+
+
+@pytest.fixture
+def atlas(site, open_page):
+    """atlas(language, hash, **context options) -> the page, with its picker awake."""
+    watches = []
+
+    def visit(language, place="", **options):
+        page = open_page(**options)
+        watches.append(Watch(page, site[1]))
+        page.goto(f"{site[1]}{language}/{PAGE}{place}")
+        page.locator("model-compare form").wait_for()
+        return page
+
+    yield visit
+    assert not [problem for watch in watches for problem in watch.problems]
+
+
+def pick(page, a, b):
+    page.locator("select[name=a]").select_option(a)
+    page.locator("select[name=b]").select_option(b)
+    page.locator(ANSWER).first.wait_for()
+
+
+@pytest.mark.parametrize("viewport", VIEWPORTS)
+@pytest.mark.parametrize("language", ["zh", "en"])
+def test_picked_by_mouse(language, viewport, atlas, browser_checks):
+    page = atlas(language, viewport=VIEWPORTS[viewport])
+    loaded = "performance.getEntriesByType('resource').map((entry) => entry.name)"
+    assert not any("atlas-compare" in name for name in page.evaluate(loaded))
+    pick(page, "llama", "gemma3_text")
+    assert page.url.endswith("#compare=llama,gemma3_text")
+    assert page.locator("model-compare .line").inner_text().startswith(SAID[language])
+    svgs = page.locator("model-compare svg.block")
+    assert svgs.count() == 2
+    assert svgs.nth(1).locator("rect.only").count() == 4  # two outputs, q and k
+    assert svgs.nth(0).locator("rect.differs").count() == 2
+    signs = svgs.nth(1).locator("text.sign").all_text_contents()
+    assert signs.count("+") == 4 and signs.count("≠") == 2
+    assert page.locator("model-compare ol a[href*='bugs']").count() > 3
+    assert fits(page, VIEWPORTS[viewport]["width"])
+    tops = [svgs.nth(i).bounding_box()["y"] for i in (0, 1)]
+    assert (tops[0] == tops[1]) == (viewport == "desktop")
+    browser_checks.add(9)
+
+
+@pytest.mark.parametrize("language", ["zh", "en"])
+def test_the_answer_is_the_tables(language, atlas, browser_checks):
+    """What the script shows is what stands in the page without scripts."""
+    page = atlas(language)
+    links = page.locator("table.pairs th a")
+    assert links.count() > 11
+    stop, semicolon = {"en": (".", "; "), "zh": ("。", "；")}[language]
+    for i in (0, 5, links.count() - 1):
+        links.nth(i).click()
+        line = page.locator("model-compare .line")
+        name = links.nth(i).inner_text().split()[0]
+        expect(line).to_contain_text(name)
+        cell = page.locator("table.pairs tbody tr").nth(i).locator("td").text_content()
+        items = page.locator("model-compare .answer ul li")
+        expect(items.first).to_be_visible()
+        assert semicolon.join(items.all_text_contents()) + stop == cell
+    browser_checks.add(4)
+
+
+@pytest.mark.parametrize("language", ["zh", "en"])
+def test_picked_by_keyboard(language, atlas, browser_checks):
+    page = atlas(language)
+    for name, typed in (("a", "qwen2"), ("b", "qwen3")):
+        page.locator(f"select[name={name}]").focus()
+        page.keyboard.type(typed)
+        assert page.evaluate("document.activeElement.value") == typed
+    page.locator(ANSWER).first.wait_for()
+    assert page.url.endswith("#compare=qwen2,qwen3")
+    page.keyboard.press("Tab")  # from the second list to the button
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/#compare=qwen3,qwen2")
+    expect(page.locator("select[name=a]")).to_have_value("qwen3")
+    browser_checks.add(3)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("language", ["zh", "en"])
+def test_accessible(language, scheme, atlas, browser_checks):
+    page = atlas(language, "#compare=llama,gemma4_text", color_scheme=scheme)
+    page.locator(ANSWER).first.wait_for()
+    assert not axe_violations(page)
+    label = page.locator("model-compare svg").nth(1).get_attribute("aria-label")
+    assert "q_norm" in label and label.startswith("gemma4_text")
+    browser_checks.add(2)
+
+
+def test_the_address_keeps_the_pair(atlas, browser_checks):
+    """A deep link shows the pair; scrolling keeps it; back leads to what was before."""
+    page = atlas("en", "#compare=llama,olmo2")
+    page.locator(ANSWER).first.wait_for()
+    expect(page.locator("select[name=b]")).to_have_value("olmo2")
+    expect(page.locator("model-compare")).to_be_in_viewport()
+    page.mouse.wheel(0, 2500)
+    page.wait_for_timeout(700)  # the theme notes the section in view
+    assert page.url.endswith("#compare=llama,olmo2")
+    page.locator("select[name=b]").select_option("qwen3")
+    page.wait_for_url("**/#compare=llama,qwen3")
+    page.go_back()
+    page.wait_for_url("**/#compare=llama,olmo2")
+    expect(page.locator("select[name=b]")).to_have_value("olmo2")
+    page.reload()
+    expect(page.locator("select[name=b]")).to_have_value("olmo2")
+    browser_checks.add(6)
+
+
+def test_back_to_the_page_without_a_pair(atlas, browser_checks):
+    page = atlas("en")
+    pick(page, "llama", "qwen3")
+    page.go_back()
+    expect(page.locator(ANSWER)).to_have_count(0)
+    page.go_forward()
+    page.locator(ANSWER).first.wait_for()
+    browser_checks.add(2)
+
+
+def test_layers(atlas, browser_checks):
+    """Where layers differ one chooses among them; the address holds the layer."""
+    page = atlas("en", "#compare=deepseek_v3,kimi_linear:full_attention")
+    page.locator(ANSWER).first.wait_for()
+    layer = page.locator("select[name=b_layer]")
+    expect(layer).to_be_visible()
+    expect(layer).to_have_value("full_attention")
+    expect(page.locator("select[name=a_layer]")).to_be_hidden()
+    layer.select_option("linear_attention")
+    page.wait_for_url("**kimi_linear:linear_attention")
+    expect(page.locator("model-compare svg").nth(1)).to_contain_text("LinearAttention")
+    browser_checks.add(4)
+
+
+@pytest.mark.parametrize(
+    ("place", "line"),
+    [
+        ("#compare=llama", "An address names two architectures"),
+        ("#compare=llama,llam", "The atlas has no architecture llam"),
+        ("#compare=%E0%A4%A,llama", "The atlas has no architecture %E0%A4%A"),
+        (
+            "#compare=llama,<img src=x onerror=alert(1)>",
+            "The atlas has no architecture",
+        ),
+        ("#compare=llama,llama", "Twice llama"),
+        ("#compare=llama,reformer", "reformer was not resolved"),
+    ],
+)
+def test_a_wrong_address_is_one_line(place, line, atlas, browser_checks):
+    page = atlas("en", place)
+    expect(page.locator("model-compare .line")).to_contain_text(line)
+    assert page.locator(ANSWER).count() == 0
+    assert page.locator("model-compare img").count() == 0
+    browser_checks.add(2)
+
+
+def test_the_other_language_keeps_the_pair(atlas, browser_checks):
+    page = atlas("en", "#compare=llama,qwen3")
+    page.locator(ANSWER).first.wait_for()
+    page.locator("button[aria-label]:has(+ .md-select__inner)").hover()
+    page.locator(".md-select__link[hreflang=zh]").click()
+    page.wait_for_url("**/zh/**#compare=llama,qwen3")
+    page.locator(ANSWER).first.wait_for()
+    browser_checks.add()
+
+
+def test_from_another_page(site, open_page, browser_checks):
+    """Instant navigation to a pair, and back."""
+    page = open_page()
+    page.goto(f"{site[1]}en/practice/port-a-norm/")
+    page.wait_for_load_state("networkidle")
+    page.locator(".md-content a[href*='model-atlas']").first.click()
+    page.locator("model-compare form").wait_for()
+    pick(page, "llama", "qwen3")
+    page.locator("model-compare ol a[href*='port-a-norm']").first.click()
+    page.locator("#port-a-norm").wait_for()
+    page.go_back()
+    page.locator(ANSWER).first.wait_for()
+    browser_checks.add(3)
+
+
+def test_without_scripts_the_pairs_are_a_table(site, open_page, browser_checks):
+    page = open_page(java_script_enabled=False)
+    page.goto(f"{site[1]}en/{PAGE}")
+    assert page.locator("table.pairs tbody tr").count() > 11
+    assert page.locator("model-compare *").count() == 0
+    browser_checks.add(2)
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """The offline build of the practice pages alone."""
+    project = Project(tmp_path_factory.mktemp("project"))
+    project.keep_only("practice")
+    done = project.run("scripts/build.py", "site", "--offline", seconds=600)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return project.root / offline.FOLDER.name / offline.NAME
+
+
+@pytest.mark.parametrize("language", ["zh", "en"])
+def test_opened_as_a_file(language, files, open_page, browser_checks):
+    page, problems = open_page(), []
+    page.on("console", lambda message: problems.append(message.text))
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.goto(
+        f"{files.as_uri()}/{language}/practice/model-atlas.html#compare=llama,glm4"
+    )
+    page.locator(ANSWER).first.wait_for()
+    pick(page, "llama", "gemma3_text")
+    page.wait_for_url("**#compare=llama,gemma3_text")
+    page.locator("model-compare figcaption a").first.click()
+    page.wait_for_url("**/blocks-h-m.html#llama")
+    assert not problems
+    browser_checks.add(3)
