@@ -19,7 +19,8 @@ class Recipe:
     form: str = "1+w"  # of the stored gain
     eps: float = 1e-6
     rounds: str = "after"  # the gain, or before it
-    outputs: bool = True  # a norm on what a branch returns, too
+    inputs: bool = True  # a norm on what a branch reads
+    outputs: bool = True  # and one on what it returns
     swapped: bool = False  # each branch's two gains, one for the other
     qk: str = "head"  # or projection, rotated (after RoPE), none
     shift: bool = False  # add the norm's bias
@@ -99,7 +100,8 @@ def decode(tokens: Tensor, w: dict, recipe: Recipe) -> Tensor:
     for i in range(LAYERS):
         for name, branch in (("attention", attention), ("ffn", ffn)):
             gains = [w[f"{i}.{name}.{end}"] for end in ends]
-            y = branch(norm(x, gains[0], recipe), w, i, recipe)
+            y = norm(x, gains[0], recipe) if recipe.inputs else x
+            y = branch(y, w, i, recipe)
             if recipe.outputs:
                 y = norm(y, gains[1], recipe)
             x = x + recipe.factor * y

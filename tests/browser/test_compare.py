@@ -1,10 +1,12 @@
 """Two models of the atlas compared in a browser: picked, linked to, left again."""
 
+import shutil
+
 import pytest
 from playwright.sync_api import expect
 
 from scripts.site import offline
-from tests.browser.conftest import VIEWPORTS
+from tests.browser.conftest import ROOT, VIEWPORTS
 from tests.browser.crawl import Watch, axe_violations, fits
 from tests.site.conftest import Project
 
@@ -206,6 +208,7 @@ def files(tmp_path_factory):
     """The offline build of the practice pages alone."""
     project = Project(tmp_path_factory.mktemp("project"))
     project.keep_only("practice")
+    shutil.copytree(ROOT / "snippets", project.root / "snippets", dirs_exist_ok=True)
     done = project.run("scripts/build.py", "site", "--offline", seconds=600)
     assert done.returncode == 0, done.stderr[-2000:]
     return project.root / offline.FOLDER.name / offline.NAME

@@ -146,7 +146,7 @@ def feature_rows(language: str) -> list[dict]:
             "mixer": "Attention" not in branches(row),
             "parts": known,
             "boxes": boxes(row, known),
-            "factors": factors(row),
+            "factors": [] if row["placement"] == "multi-stream" else factors(row),
             "caps": _set(row["caps"]),
             "multipliers": _set(row["multipliers"]),
             "functional": list(row["functional"] or ()),
@@ -192,8 +192,12 @@ def data(language: str, url=lambda page, anchor="": f"{page}#{anchor}") -> dict:
         step["bugs"] = [
             [bug, url("reference/bugs.md", rooms[bug])] for bug in step["bugs"]
         ]
-        if "wrong" in step:
-            step["wrong"] = [step["wrong"], *errors[step["wrong"]], url(PORT, "errors")]
+        if wrong := step.pop("wrong", None):
+            sides = wrong if isinstance(wrong, dict) else {"": wrong}
+            step["wrong"] = {
+                side: [name, *errors[name], url(PORT, "errors")]
+                for side, name in sides.items()
+            }
         if "more" in step:
             step["more"] = url(PORT, step["more"])
     return {

@@ -16,6 +16,7 @@ RECIPES = [
     Recipe(kind="LayerNorm", shift=True, eps=1e-3),
     Recipe(outputs=False, qk="none", final=False),
     Recipe(qk="projection", factor=0.5),
+    Recipe(inputs=False),
     Recipe(qk="rotated", swapped=True),
 ]
 
@@ -49,7 +50,7 @@ def expected(tokens, w, r):
                 first, last = (w[f"{i}.{name}.{end}"] for end in ("in", "out"))
                 if r.swapped:
                     first, last = last, first
-                h = normed(x, first, r, d)
+                h = normed(x, first, r, d) if r.inputs else x
                 if name == "ffn":
                     y = F.gelu(h @ w[f"{i}.up"].T) @ w[f"{i}.down"].T
                 else:
@@ -99,6 +100,7 @@ OTHER = {
     "form": "w",
     "eps": 1e-5,
     "rounds": "before",
+    "inputs": False,
     "outputs": False,
     "swapped": True,
     "qk": "none",

@@ -71,9 +71,9 @@ globalThis.atlasCompare ??= (() => {
     const between = { a: a.name, b: b.name };
     const change = (label, from, to, said) =>
       differences.push(`${label}${words.colon}${from} → ${to}${said ? fill(words.brackets, { said }) : ""}`);
-    const step = (id, values) => {
-      const { text, ...rest } = data.steps[id];
-      const found = { id, text: fill(text, { ...between, ...values }), ...rest };
+    const step = (id, values, side = "") => {
+      const { text, wrong, ...rest } = data.steps[id];
+      const found = { id, text: fill(text, { ...between, ...values }), ...rest, wrong: wrong?.[side] };
       if (!steps.some((other) => other.text === found.text)) steps.push(found);
     };
     const list = (items) => items.join(words.comma) || words.none;
@@ -97,14 +97,15 @@ globalThis.atlasCompare ??= (() => {
       if (!places.length) return;
       const said = places.map((place) => described(data, rows[i], place));
       differences.push(fill(words.only, { name: rows[i].name }) + words.colon + list(said));
-      const groups = { tensors: [], final: [], norm: [] };
+      const groups = { tensors: [], final: [], in: [], out: [], norm: [] };
       places.forEach((place, j) => {
         const [site] = place.split(" ");
-        const group = TENSORS.includes(site) ? "tensors" : site === "final" ? "final" : "norm";
-        groups[group].push(said[j]);
+        const group = TENSORS.includes(site) ? "tensors" : site === "final" ? site : site.match(/(?<=-)(in|out)$/)?.[0];
+        groups[group ?? "norm"].push(said[j]);
       });
       for (const [group, norms] of Object.entries(groups)) {
-        if (norms.length) step(`${i ? "add" : "drop"}_${group}`, { norms: list(norms) });
+        const what = group in { tensors: 0, final: 0 } ? group : "norm";
+        if (norms.length) step(`${i ? "add" : "drop"}_${what}`, { norms: list(norms) }, group === what ? "" : group);
       }
     });
 
