@@ -18,7 +18,7 @@ class Products:
             q, k, v = [*args, *(kwargs[n] for n in named)][:3]
             return [Attended(tick(), seen(q), seen(k), seen(v))]
         if name in PRODUCTS and getattr(out, "grad_fn", None) is not None:
-            pair = _operands(name, args)
+            pair = _operands(name, (*args, *kwargs.values()))
             if pair:
                 self.known[out.grad_fn, out.output_nr] = pair
         if name == "softmax" and args and args[0].grad_fn is not None:
@@ -45,6 +45,8 @@ class Products:
 
 def _operands(name: str, args):
     """(q, k) of a product, what they share in the last axis; None if it is no such."""
+    if name == "einsum" and not isinstance(args[0], str):
+        return None  # axes as numbers
     if name == "einsum":
         operands = args[1] if isinstance(args[1], (list, tuple)) else args[1:]
         if len(operands) != 2:
@@ -59,8 +61,9 @@ def _operands(name: str, args):
             for t, n in zip(operands, names, strict=True)
         )
     else:
-        a, b = args[1:3] if name == "baddbmm" else args[:2]
-        if a.ndim < 3 or b.ndim < 3:
+        many = [t for t in args if getattr(t, "ndim", 0) > 2]
+        if len(many) < 2:
             return None
+        a, b = many[-2:]  # of baddbmm the first is added
         pair = a, b.mT
     return tuple(map(seen, pair))

@@ -195,7 +195,9 @@ def sides(found: Probed, faults, remarks) -> None:
         for i in inner:
             why, _, said = (every[i]["reason"] or "").partition(": ")
             if every[i]["placement"] == "other" and why == "branches differ":
-                faults.append(["branches-differ", f"{path}.{i}", said])
+                bare = " none" in said  # one branch reads the stream as it is
+                kind = faults if bare else remarks
+                kind.append(["branches-differ", f"{path}.{i}", said])
         common = max(set(places), key=places.count)
         for i in inner:
             place = every[i]["placement"]
@@ -245,7 +247,8 @@ def idle(found: Probed, faults, remarks) -> None:
     kinds = {called[p] for p in found.known if p in called}
     for path, module in found.loaded.model.named_modules():
         held = any(f"{path}.".startswith(f"{p}.") for p in found.layers)
-        if type(module) in kinds and path not in called and not held:
+        ran = path.rpartition(".")[0] in called  # its owner, so that it is left out
+        if type(module) in kinds and path not in called and ran and not held:
             faults.append(["idle", path])
 
 
@@ -258,12 +261,17 @@ def names(found: Probed, faults, remarks) -> None:
 
 
 def halves(found: Probed, faults, remarks) -> None:
-    """Queries normed and keys not, or the other way round."""
-    for row in found.rows:
-        sites = {entry[0] for entry in row["qk"] if entry[3] != "latent"}
-        if sites & {"q", "k"} in ({"q"}, {"k"}) and not sites & {"qk", "kv"}:
-            (only,) = sites & {"q", "k"}
-            faults.append(["one-side", row["layer"] or found.lists[0][0], only])
+    """Queries normed and keys not, or the other way round, in all of the model.
+
+    Where latents are normed, or keys of an earlier layer are read, one side is meant.
+    """
+    entries = [entry for row in found.rows for entry in row["qk"]]
+    sites = {entry[0] for entry in entries}
+    if any(entry[3] == "latent" for entry in entries) or sites & {"qk", "kv"}:
+        return
+    if len(sites & {"q", "k"}) == 1:
+        (only,) = sites & {"q", "k"}
+        faults.append(["one-side", found.lists[-1][0], only])
 
 
 def later_tokens(found: Probed, reads, causal: bool, faults) -> None:

@@ -237,6 +237,18 @@ class NormForgotten(Block):
         return x + self.feed_forward(self.norm_1(x))
 
 
+class BareBranch(Block):
+    """The feed-forward network reads the stream as it is."""
+
+    def __init__(self, norm, attention):
+        super().__init__(norm, attention)
+        del self.norm_2
+
+    def forward(self, x):
+        x = x + self.attention(self.norm_1(x))
+        return x + self.feed_forward(x)
+
+
 class NormedTwice(Block):
     def forward(self, x):
         x = x + self.attention(self.norm_1(self.norm_2(x)))
@@ -336,6 +348,7 @@ FOUND = {
     "another axis while training": (norm(TrainOnly), "train"),
     "BatchNorm over tokens": (norm(Running), "train"),
     "a norm on the stream": (block(NormOnStream), "stream-normed"),
+    "a branch without a norm": (block(BareBranch), "branches-differ"),
     "one Post-Norm layer": (lambda: Decoder(odd=PostNorm), "layers-differ"),
     "a norm that is never called": (block(NormForgotten), "idle"),
     "a norm of a norm": (block(NormedTwice), "twice"),
