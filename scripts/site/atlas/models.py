@@ -120,12 +120,13 @@ def qk(model: dict, words: dict) -> str:
 def families(language: str) -> str:
     """A line for each of ten families: norm, gain, ε, placement, QK-Norm, biases."""
     words, known = WORDS[language], {model["model"]: model for model in models()}
-    heads = ("family", "norm", "gain", "eps", "placement", "qk", "biases")
+    heads = [words[head] for head in ("family", "norm", "placement", "qk", "biases")]
+    heads[1] += f" <small>{words['gain']}{words['comma']}ε</small>"
     lines = [
         '<table class="models">',
         f"<caption>{words['families']}</caption>",
         "<thead><tr>"
-        + "".join(f'<th scope="col">{words[head]}</th>' for head in heads)
+        + "".join(f'<th scope="col">{head}</th>' for head in heads)
         + "</tr></thead>",
         "<tbody>",
     ]
@@ -134,16 +135,14 @@ def families(language: str) -> str:
         norm_of_class = rows.main_norm(rows.groups()[model["architecture"]][0])
         where = "norms" if norm_of_class["bias"] else matrices
         epsilon = decimal(model["eps"] or norm_of_class["eps"])
-        cells = (
-            model["norm"],
+        form = (
             gain_words(model["gain"], words),
             epsilon if model["eps"] else f"({epsilon})",
-            placement(model, words),
-            qk(model, words),
-            words[where],
         )
+        cells = (placement(model, words), qk(model, words), words[where])
         lines.append(
             f'<tr><th scope="row">{family} <small>{_name(model)}</small></th>'
+            f"<td>{model['norm']} <small>{words['comma'].join(form)}</small></td>"
             + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells)
             + "</tr>"
         )
@@ -151,7 +150,7 @@ def families(language: str) -> str:
 
 
 def differences(language: str) -> str:
-    """A list item for each model that differs from its class or the usual table."""
+    """A folded list of the models that differ from their class or the usual table."""
     words, known = WORDS[language], citations.references()
     lines = []
     for model in models():
@@ -160,8 +159,8 @@ def differences(language: str) -> str:
         chosen = [known[key] for key in model["source"]]
         cited = words["comma"].join(f"[{r.authors}, {r.year}]({r.url})" for r in chosen)
         said = model["differs"][language]
-        lines.append(f"- **{model['model']}**{words['colon']}{said} ({cited})")
-    return "\n".join(lines)
+        lines.append(f"    - **{model['model']}**{words['colon']}{said} ({cited})")
+    return "\n".join([f'??? note "{words["notes"]}"', "", *lines])
 
 
 def count(language: str) -> str:
