@@ -150,14 +150,35 @@ def test_from_llama_to_gemma_3():
 def test_a_norm_around_a_sum_has_its_branchs_place():
     rows = {row["name"]: row for row in compare.feature_rows("en")}
     assert rows["bert"]["boxes"] == {
-        "attention.output.LayerNorm": "attention-out",
-        "output.LayerNorm": "ffn-out",
+        "attention.output.LayerNorm": "attention-sum",
+        "output.LayerNorm": "ffn-sum",
     }
 
 
 def test_what_mixes_positions_need_not_be_attention():
     """Kimi's linear layers have their norm where others have attention's."""
     assert "input_layernorm" not in said("deepseek_v3,kimi_linear")
+
+
+def test_a_norm_of_the_sum_is_not_one_of_the_branch():
+    """Post-Norm against norms on the branch's output: two places."""
+    found = answer("bert,olmo2")
+    assert {"attention.output.LayerNorm", "output.LayerNorm"} <= {
+        label for label, mark in found["marks"][0].items() if mark == "only"
+    }
+    assert "on the sum after the FFN" in "".join(found["differences"])
+
+
+def test_what_was_measured_is_what_is_missing():
+    """A norm on the embedding or a latent was not left out in the small model."""
+    wrong = {
+        step["text"].partition(":")[0]: step.get("wrong", [None])[0]
+        for step in answer("llama,bert")["steps"]
+    }
+    assert wrong["Take out"] == "input_norms_added" and wrong["Add"] is None
+    steps = answer("llama,deepseek_v3")["steps"]
+    assert [step["id"] for step in steps] == ["add_inside"]
+    assert "wrong" not in steps[0] and not steps[0]["bugs"]
 
 
 def test_the_same_name_is_no_trap_where_it_stands_in_the_same_place():

@@ -51,6 +51,8 @@ def parts(row: dict) -> dict[str, dict]:
         place = norm["site"]
         if not own:  # the branch that mixes positions, whatever does it
             place = place.replace("mixer", "attention")
+        if row["placement"] == "post":  # of the sum, not of what is added
+            place = re.sub("-out$", "-sum", place)
         if place == "other" or found.get(place, norm)["name"] != norm["name"]:
             place = f"{place} {norm['name']}"
         cast, _, dtype = (norm["cast"] or "").partition(" → ")
@@ -109,7 +111,8 @@ def _branch(term) -> str:
 def _place(label: str, where: str, known: dict) -> str | None:
     """The place of the norm of this name, the one at ``where`` before others."""
     same = [p for p, part in known.items() if f".{label}".endswith(f".{part['name']}")]
-    there = (where, where.replace("mixer", "attention"))
+    there = [where, where.replace("mixer", "attention")]
+    there += [re.sub("-out$", "-sum", place) for place in there]
     return next((p for p in same if p.split()[0] in there), next(iter(same), None))
 
 
@@ -204,7 +207,7 @@ def data(language: str, url=lambda page, anchor="": f"{page}#{anchor}") -> dict:
         "words": compare_words.words(language),
         "steps": steps,
         "fields": FORM,
-        "main": atlas.MAIN,
+        "main": [*atlas.MAIN, "attention-sum", "ffn-sum"],
         "forms": list(forms),
         "drawings": list(drawings),
         "rows": rows,

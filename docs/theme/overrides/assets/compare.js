@@ -5,6 +5,8 @@ globalThis.atlasCompare ??= (() => {
   const fill = (text, values) => text.replace(/\{(\w+)\}/g, (_, key) => values[key]);
   const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
   const TENSORS = ["q", "k", "v", "qk", "kv", "latent-q", "latent-kv", "indexer-k"];
+  const QK = ["q", "k", "qk", "kv"];
+  const SIDE = /(?<=-)(in|out|sum)$/; // of a branch
   const SIDES = ["scope", "rope"];
 
   // {field: code} of the norm at a place, with its name in the block.
@@ -55,7 +57,7 @@ globalThis.atlasCompare ??= (() => {
       const ours = a.parts[place] && part(data, a, place).name;
       if (theirs && ours && theirs !== ours) renamed.set(place, [theirs, ours]);
     }
-    const block = (row) => Object.keys(row.parts).filter((place) => /-(in|out)$/.test(place));
+    const block = (row) => Object.keys(row.parts).filter((place) => SIDE.test(place));
     const places = (row, name) => block(row).filter((place) => part(data, row, place).name === name);
     for (const name of new Set(block(a).map((place) => part(data, a, place).name))) {
       const [here, there] = [places(a, name), places(b, name)];
@@ -97,15 +99,16 @@ globalThis.atlasCompare ??= (() => {
       if (!places.length) return;
       const said = places.map((place) => described(data, rows[i], place));
       differences.push(fill(words.only, { name: rows[i].name }) + words.colon + list(said));
-      const groups = { tensors: [], final: [], in: [], out: [], norm: [] };
+      const groups = {};
       places.forEach((place, j) => {
         const [site] = place.split(" ");
-        const group = TENSORS.includes(site) ? "tensors" : site === "final" ? site : site.match(/(?<=-)(in|out)$/)?.[0];
-        groups[group ?? "norm"].push(said[j]);
+        const group = QK.includes(site) ? "tensors" : TENSORS.includes(site) ? "inside"
+          : site === "final" ? site : site.match(SIDE)?.[0] ?? "other";
+        (groups[group] ??= []).push(said[j]);
       });
       for (const [group, norms] of Object.entries(groups)) {
-        const what = group in { tensors: 0, final: 0 } ? group : "norm";
-        if (norms.length) step(`${i ? "add" : "drop"}_${what}`, { norms: list(norms) }, group === what ? "" : group);
+        const side = SIDE.test(`-${group}`);
+        step(`${i ? "add" : "drop"}_${side ? "norm" : group}`, { norms: list(norms) }, side ? group : "");
       }
     });
 
