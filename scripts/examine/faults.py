@@ -69,6 +69,7 @@ def norms_alone(found: Probed, faults, remarks) -> None:
         faults += [
             ["dead", f"{path}.{part.removeprefix('norm.')}"]
             for part in _tried(odd.dead_parameters, norm, x) or ()
+            if len(call.outputs) == 1  # else it may act on the other output
         ]
         if _tried(odd.detached, norm, x):
             faults.append(["detached", path])
@@ -144,9 +145,7 @@ def _strange(path, said, shape, tokens, faults, remarks) -> None:
     elif crossed:
         remarks.append(["over-axes", path, ", ".join(map(str, said.axes))])
     else:
-        n = shape[-1]
-        unbiased = abs(said.factor / ((n - 1) / n) ** 0.5 - 1) < 1e-3
-        if unbiased and said.centred:
+        if odd.unbiased(said, shape[-1]):
             faults.append(["unbiased", path])
         else:
             remarks.append(["factor", path, f"{said.factor:.3g}"])
@@ -186,20 +185,27 @@ def shape_of(said: dict) -> str:
     return re.sub(r"\b(?!N\b)[A-Z]\w+\(", "F(", text)
 
 
+def _branches(said: dict) -> list[str]:
+    """Names of a layer's branches, in order."""
+    text = re.sub(r"N\[[^\]]*\]\(", "(", "; ".join(said["equations"]))
+    return re.findall(r"[A-Z]\w+(?=\()", text)
+
+
 def sides(found: Probed, faults, remarks) -> None:
     """Branches or layers that place their norms differently."""
     for path, every in found.layers.items():
         shapes = [shape_of(said) for said in every]
         inner = range(1, len(shapes)) if len(shapes) > 2 else range(len(shapes))
-        places = [every[i]["placement"] for i in inner]
         for i in inner:
             why, _, said = (every[i]["reason"] or "").partition(": ")
             if every[i]["placement"] == "other" and why == "branches differ":
                 bare = " none" in said  # one branch reads the stream as it is
                 kind = faults if bare else remarks
                 kind.append(["branches-differ", f"{path}.{i}", said])
-        common = max(set(places), key=places.count)
+        kinds = [_branches(said) for said in every]
         for i in inner:
+            alike = [every[j]["placement"] for j in inner if kinds[j] == kinds[i]]
+            common = max(set(alike), key=alike.count)
             place = every[i]["placement"]
             if place and common and place != common and "other" not in (place, common):
                 faults.append(["layers-differ", f"{path}.{i}", place, common])
@@ -286,7 +292,7 @@ def later_tokens(found: Probed, reads, causal: bool, faults) -> None:
         leaking = [p for p, leak in said.items() if leak]
         if leaking and any(leak is False for leak in said.values()):
             faults += [["later-layer", p] for p in leaking]
-        elif leaking and not causal:
+        elif leaking and reads and not causal:
             for call in calls:
                 if call.path in leaking and _attention_is_causal(found, call):
                     faults.append(["later-outside", call.path])

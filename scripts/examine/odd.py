@@ -65,6 +65,23 @@ def odd(norm, shape) -> Odd | None:
     return Odd(centred, axes, factor)
 
 
+def plain(said: Odd, shape) -> str | None:
+    """The kind of a norm over all features with the usual divisor; None of others."""
+    n = shape[-1]
+    if said.axes != (len(shape) - 1,):
+        return None
+    if abs(said.factor - 1) < 0.2 / n:
+        return "LayerNorm" if said.centred else "RMSNorm"
+    if not said.centred and abs(said.factor * n**0.5 - 1) < 0.2 / n:
+        return "L2"
+    return None
+
+
+def unbiased(said: Odd, n: int) -> bool:
+    """Whether the variance is divided by n - 1."""
+    return said.centred and abs(said.factor / ((n - 1) / n) ** 0.5 - 1) < 0.2 / n
+
+
 def eps_place(norm, x, size: int, axes: tuple = ()) -> tuple[str, float]:
     """("inside" | "outside" | "floor" | "none", e): how a norm treats tiny rows.
 

@@ -147,6 +147,8 @@ def _behaviour(call, alone, x, strange: dict):
     said = odd.odd(alone, x.shape) if same else None
     if said is None:
         return None
+    if kind := odd.plain(said, x.shape):  # wide: a change of one is lost in rounding
+        return _plain(alone, odd._numbers(x.shape), kind)
     strange[call.path] = said
     place, e = odd.eps_place(alone, x, x.shape[-1], said.axes)
     gain, bias, _ = probes.bare_norm(alone, odd._numbers(x.shape))
@@ -157,6 +159,21 @@ def _behaviour(call, alone, x, strange: dict):
     found = probes.Behaviour(kind, x.shape[-1], gain, bias, eps, "", "", True)
     fp16 = probes.right_in_fp16(alone, odd._numbers(x.shape), found)
     return replace(found, fp16=fp16)
+
+
+def _plain(alone, x, kind: str):
+    """What `recognise` says of a norm of this kind over all features."""
+    import torch
+
+    from snippets.norm_probe import behaviour as probes
+
+    with torch.no_grad():
+        gain, bias, bare = probes.bare_norm(alone, x)
+        eps = probes.recover_eps(bare, x, kind, x.shape[-1])
+        found = probes.Behaviour(kind, x.shape[-1], gain, bias, eps, "", "", True)
+        cast, output = probes.cast_order(alone, x, found)
+        fp16 = probes.right_in_fp16(alone, x, found)
+    return replace(found, cast=cast, output=output, fp16=fp16)
 
 
 def _cast(alone):

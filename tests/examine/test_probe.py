@@ -193,6 +193,19 @@ def test_torchs_own_encoder_raises_no_alarm():
     assert faults.judged(found, False) == {"faults": [], "remarks": [], "reads": "all"}
 
 
+def test_wide_norms():
+    layer = nn.TransformerEncoderLayer(1600, 4, 8, batch_first=True, norm_first=True)
+    model = nn.TransformerEncoder(
+        layer, 1, norm=nn.RMSNorm(1600, eps=1e-6), enable_nested_tensor=False
+    )
+    found = probed(model, src=torch.randn(2, 5, 1600))
+    assert {norm[3]: norm[6] for norm in found.rows[0]["norms"]} == {
+        "LayerNorm": 1e-5,
+        "RMSNorm": 1e-6,
+    }
+    assert not found.strange
+
+
 def test_an_output_of_the_last_token_alone():
     class Last(Decoder):
         def forward(self, tokens):
