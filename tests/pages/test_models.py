@@ -316,3 +316,34 @@ def test_the_glossary_keeps_methods_and_their_numbers_apart():
     assert "singular value" in known["spectral normalization"]["en"]
     assert "n + F(n)" in known["HybridNorm"]["en"]
     assert "every row" not in known["nGPT"]["en"]  # writers are normed by columns
+
+
+PAGES = {code: ROOT / "docs" / code / "pages" for code in LANGUAGES}
+
+
+def test_rounds_of_row_and_column_normalization_are_the_class_s_default():
+    """Twenty are not 'a few'."""
+    from transformers import DeepseekV4Config
+
+    rounds = DeepseekV4Config().hc_sinkhorn_iters
+    words = {"en": f"normalization, {rounds} by default", "zh": f"（默认 {rounds} 轮）"}
+    for code, folder in PAGES.items():
+        text = (folder / "frontier/zero-centred-and-mixed.md").read_text("utf-8")
+        assert words[code] in text
+
+
+def test_notes_on_models_correct_no_table_that_nobody_cites():
+    titles = {"en": "## Notes { #differences }", "zh": "## 备注 { #differences }"}
+    for code, folder in PAGES.items():
+        text = (folder / "practice/released-models.md").read_text(encoding="utf-8")
+        assert titles[code] in text
+        assert not re.search("usual tables?|tables get wrong|常见的?表", text)
+
+
+def test_a_short_answer_on_small_decoders_names_their_size():
+    for folder in PAGES.values():
+        text = (folder / "frontier/without-normalization.md").read_text("utf-8")
+        (box,) = re.findall(r"^!!! abstract.*\n((?:    .*\n|\n)+)", text, re.MULTILINE)
+        sentence = re.split(r"\[[^]]*\]\(#trained\)", box)[1]
+        for name in ("layers", "steps"):
+            assert f"[[ facts.norm_free.{name} ]]" in sentence
