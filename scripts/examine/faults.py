@@ -20,7 +20,10 @@ def judged(found: Probed, causal: bool) -> dict:
     faults: list[list] = []
     remarks: list[list] = []
     last = found.lists[-1][1][-1].path
-    reads = flow.reach(found.loaded.model, found.loaded.given, last)
+    loaded = found.loaded
+    if loaded.tokens_first:
+        remarks.append(["tokens-first", next(iter(loaded.given))])
+    reads = flow.reach(loaded.model, loaded.given, last, loaded.tokens_first)
     for rule in (
         norms_alone,
         strange_norms,
@@ -126,7 +129,7 @@ def _in_place(call) -> bool:
 
 def strange_norms(found: Probed, faults, remarks) -> None:
     """Norms over other axes, or with another divisor."""
-    tokens = flow.tokens_of(found.loaded.given)
+    tokens = flow.tokens_of(found.loaded.given, found.loaded.tokens_first)
     calls = {call.path: call for call in reversed(found.trace.calls)}
     for path, said in found.strange.items():
         _strange(path, said, calls[path].inputs[0].shape, tokens, faults, remarks)
@@ -135,7 +138,7 @@ def strange_norms(found: Probed, faults, remarks) -> None:
 def _strange(path, said, shape, tokens, faults, remarks) -> None:
     last = len(shape) - 1
     crossed = [i for i in said.axes if i != last]
-    if 0 in crossed:
+    if 0 in crossed and shape[0] != tokens:
         faults.append(["over-batch", path])
     elif tokens and any(shape[i] == tokens for i in crossed):
         rule = "over-tokens" if last in said.axes else "wrong-axis"
@@ -287,8 +290,9 @@ def later_tokens(found: Probed, reads, causal: bool, faults) -> None:
     """
     if reads == "past":
         return
+    tokens = flow.tokens_of(found.loaded.given, found.loaded.tokens_first)
     for path, calls in found.lists:
-        said = {call.path: flow.leaks(call) for call in calls}
+        said = {call.path: flow.leaks(call, tokens) for call in calls}
         leaking = [p for p, leak in said.items() if leak]
         if leaking and any(leak is False for leak in said.values()):
             faults += [["later-layer", p] for p in leaking]
@@ -314,7 +318,7 @@ def _attention_is_causal(found: Probed, block) -> bool:
     for call in found.trace.calls:
         if not call.inside(block) or call.out is None:
             continue
-        leak = flow.leaks(call)
+        leak = flow.leaks(call, flow.tokens_of(found.loaded.given))
         if leak is None:
             continue
         try:
@@ -334,7 +338,7 @@ def steadiness(found: Probed, faults, remarks) -> None:
     if (place := flow.unsteady(model, given)) is not None:
         faults.append(["unsteady", place or "?"])
         return
-    if (place := flow.batch_leak(model, given)) is not None:
+    if (place := flow.batch_leak(model, given, found.loaded.tokens_first)) is not None:
         faults.append(["batch", place or "?"])
     if (place := flow.train_differs(model, given)) is not None:
         module = dict(model.named_modules()).get(place)

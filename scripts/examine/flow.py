@@ -58,15 +58,20 @@ def differs(a, b) -> bool:
     return bool((a - b).abs().max() > NOISE * max(a.abs().max(), 1e-30))
 
 
-def moved(given: dict, sample: int, token: int | None = None) -> dict:
-    """The input with one sample changed, at one token or at all."""
+def moved(given: dict, sample: int, token: int | None = None, first=False) -> dict:
+    """The input with one sample changed, at one token or at all.
+
+    ``first``: tokens stand on axis 0, samples on axis 1.
+    """
     import torch
 
     fresh = {}
     for name, value in given.items():
         if isinstance(value, torch.Tensor) and value.ndim > 1 and value.shape[0] > 1:
-            value = value.clone()
+            kept, value = value, value.clone()
             at = (sample,) if token is None else (sample, token)
+            if first:
+                at = (slice(None) if token is None else token, sample)
             if value.is_floating_point():
                 value[at] = value[at] + torch.cos(
                     torch.arange(value[at].numel()).float()
@@ -74,34 +79,49 @@ def moved(given: dict, sample: int, token: int | None = None) -> dict:
             elif value.dtype != torch.bool:
                 most = int(value.max())
                 value[at] = (most - value[at]).clamp_min(0)
-                same = value[at] == given[name][at]
+                same = value[at] == kept[at]
                 value[at] = torch.where(same, (value[at] - 1).clamp_min(0), value[at])
         fresh[name] = value
     return fresh
 
 
-def tokens_of(given: dict) -> int | None:
+def tokens_of(given: dict, first: bool = False) -> int | None:
     """The number of tokens of the first input; None if it has no axis of tokens."""
-    first = next((v for v in given.values() if hasattr(v, "shape")), None)
-    if first is None or first.ndim not in (2, 3) or first.shape[0] < 2:
+    main = next((v for v in given.values() if hasattr(v, "shape")), None)
+    if main is None or main.ndim not in (2, 3) or min(main.shape[:2]) < 2:
         return None
-    if first.is_floating_point() and first.ndim == 2:
+    if main.is_floating_point() and main.ndim == 2:
         return None
-    return first.shape[1]
+    return main.shape[0 if first else 1]
 
 
-def reach(model, given: dict, last: str = "") -> str | None:
+def tokens_first(model, given: dict) -> bool:
+    """Whether axis 0 of input and output is felt along, and axis 1 is not."""
+    main = next((v for v in given.values() if hasattr(v, "shape")), None)
+    if tokens_of(given) is None:
+        return False
+    out, _ = ran(model, given)
+    other, _ = ran(model, moved(given, 0, 0))
+    if out is None or out.ndim != 3 or out.shape[:2] != main.shape[:2]:
+        return False
+    felt = (other - out).abs().amax(-1) > NOISE * out.abs().max()
+    return bool(felt[1:, 0].any() and not felt[:, 1:].any())
+
+
+def reach(model, given: dict, last: str = "", first: bool = False) -> str | None:
     """Which tokens an output reads: "past", "all", "some later"; None if unknown.
 
     Where the output is of one token, what the module ``last`` gives stands for it.
     """
     import torch
 
-    count = tokens_of(given)
+    count = tokens_of(given, first)
 
     def result(moved_input):
         out, seen = ran(model, moved_input)
         found = [out, *(o[0] for path, _, o in seen if path == last and o)]
+        if first:
+            found = [o.transpose(0, 1) for o in found if o is not None and o.ndim > 2]
         return next(
             (o for o in found if o is not None and o.ndim > 2 and o.shape[1] == count),
             None,
@@ -112,7 +132,7 @@ def reach(model, given: dict, last: str = "") -> str | None:
         return None
     felt = torch.zeros(count, count, dtype=torch.bool)  # (of, by)
     for t in range(count):
-        other = result(moved(given, 0, t))
+        other = result(moved(given, 0, t, first))
         change = (other[0] - out[0]).abs().reshape(count, -1).amax(1)
         felt[:, t] = change > NOISE * out.abs().max()
     above, below = felt.triu(1).sum(), felt.tril(-1).sum()
@@ -130,13 +150,18 @@ def _same_stream(block) -> tuple[int, ...]:
     return tuple(i for i, value in same if torch.equal(value, same[0][1]))
 
 
-def leaks(block) -> bool | None:
-    """Whether a call reads later tokens, its module run again; None if unknown."""
+def leaks(block, tokens: int | None = None) -> bool | None:
+    """Whether a call reads later tokens, its module run again; None if unknown.
+
+    It takes samples first: where axis 1 does not hold the tokens, nothing is known.
+    """
     from scripts.experiments.atlas.branches import again
 
     which = _same_stream(block)
     shape = block.out.shape
     if not which or len(shape) != 3 or shape[0] < 2 or shape[1] < 4:
+        return None
+    if tokens and shape[1] < tokens <= shape[0]:
         return None
     try:
         before, _ = again(block)
@@ -158,20 +183,22 @@ def first_change(ours: list, theirs: list, index) -> str:
     return ""
 
 
-def batch_leak(model, given: dict) -> str | None:
+def batch_leak(model, given: dict, tokens_lead: bool = False) -> str | None:
     """Where one sample feels another; "" if the place is not found, None if nowhere."""
     out, ours = ran(model, given)
     first = next((v for v in given.values() if hasattr(v, "shape")), None)
-    if out is None or first is None or first.ndim < 2 or first.shape[0] < 2:
+    axis = int(tokens_lead)
+    if out is None or first is None or first.ndim < 2 or first.shape[axis] < 2:
         return None
-    if out.shape[0] != first.shape[0]:
+    if out.ndim <= axis or out.shape[axis] != first.shape[axis]:
         return None
-    other, theirs = ran(model, moved(given, 1))
-    if not differs(out[0], other[0]):
+    other, theirs = ran(model, moved(given, 1, first=tokens_lead))
+    if not differs(out.select(axis, 0), other.select(axis, 0)):
         return None
 
     def sample(t):
-        return t[0] if t.ndim > 1 and t.shape[0] == first.shape[0] else t
+        same = t.ndim > 1 and t.shape[axis] == first.shape[axis]
+        return t.select(axis, 0) if same else t
 
     return first_change(ours, theirs, sample)
 

@@ -23,6 +23,8 @@ class Loaded:
     model: object
     given: dict
     architecture: str = ""  # of a transformers configuration
+    guessed: bool = False  # whether the input is none of the reader's
+    tokens_first: bool = False  # on axis 0, the samples on axis 1
 
 
 def one_line(error: BaseException) -> str:
@@ -56,8 +58,10 @@ def load(spec: str, options: dict) -> Loaded:
     made.eval()
     if any(p.dtype.is_floating_point for p in made.parameters()):
         made.float()
-    given = _bound(made, example) if example is not None else _guess(made, options)
-    return Loaded(spec, made, given)
+    if example is not None:
+        return Loaded(spec, made, _bound(made, example))
+    own = bool(options.get("input"))
+    return Loaded(spec, made, _guess(made, options), guessed=not own)
 
 
 def _article(thing) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
 
-from scripts.examine import odd
+from scripts.examine import flow, odd
 from scripts.examine.attention import Products
 from scripts.examine.lists import containers, joined
 from scripts.examine.load import Loaded, Refusal
@@ -90,7 +90,8 @@ def probe(loaded: Loaded) -> Probed:
     stored = {n: p.detach().clone() for n, p in model.named_parameters() if p.ndim <= 1}
     randomise(model)
     tracing.FOLDERS[1:] = places(model)
-    trace = tracing.follow(model, loaded.given, Products())
+    _find_tokens(loaded)
+    trace = tracing.follow(model, _graphed(loaded.given), Products())
     strange: dict = {}
     known = named(trace, strange)
     attended = sites(trace)
@@ -102,6 +103,31 @@ def probe(loaded: Loaded) -> Probed:
     for path, calls in lists:
         _rows_of(found, path, calls)
     return found
+
+
+def _find_tokens(loaded: Loaded) -> None:
+    """Note where the tokens stand; a guessed input has few samples and many tokens."""
+    try:
+        loaded.tokens_first = flow.tokens_first(loaded.model, loaded.given)
+    except (RuntimeError, IndexError, TypeError, ValueError):
+        return  # it does not take a changed input
+    if loaded.tokens_first and loaded.guessed:
+        turned = {n: v.transpose(0, 1).contiguous() for n, v in loaded.given.items()}
+        try:
+            flow.ran(loaded.model, turned)
+        except (RuntimeError, IndexError, TypeError, ValueError):
+            return  # so many tokens are too many
+        loaded.given = turned
+
+
+def _graphed(given: dict) -> dict:
+    """Real inputs with a node in autograd's graph: what reads them is seen."""
+    return {
+        n: v.detach().requires_grad_(True) * 1
+        if getattr(v, "is_floating_point", bool)()
+        else v
+        for n, v in given.items()
+    }
 
 
 def named(trace, strange: dict) -> dict:

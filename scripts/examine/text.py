@@ -37,7 +37,7 @@ def heading(report: dict, language: str) -> list[str]:
 
 def row_lines(row: dict, language: str) -> list[str]:
     """What the atlas says of a row, without links; why, where nothing was resolved."""
-    lines = details(row, language)
+    lines = details(row, language, ("no_final",))  # a rule says that
     if row["status"] == "unresolved":
         words = ATLAS[language]
         said = words["unresolved"] + words["colon"]

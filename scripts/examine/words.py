@@ -246,6 +246,17 @@ RULES = {
         "en": "a sample's output depends on the other samples",
         "zh": "一个样本的输出取决于其他样本",
     },
+    "tokens-first": {
+        "en": (
+            "read with tokens on axis 0 and samples on axis 1, as with "
+            "batch_first=False; were samples meant to be on axis 0, they feel each "
+            "other"
+        ),
+        "zh": (
+            "按第 0 轴是 token、第 1 轴是样本来读（batch_first=False 就是这样）；"
+            "如果第 0 轴本该是样本，样本之间就互相影响"
+        ),
+    },
     "train": {
         "en": "acts differently in training and evaluation, dropout aside",
         "zh": "除 dropout 外，训练和 eval 的行为仍不同",

@@ -9,7 +9,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from scripts.examine import compare, faults
-from scripts.examine.load import Loaded, Refusal, load
+from scripts.examine.load import Loaded, Refusal, _guess, load
 from scripts.examine.probe import inlined, probe
 from tests.examine import planted
 from tests.examine.planted import Attention, Block, D, Decoder, RMSNorm
@@ -22,6 +22,12 @@ def probed(model, **given):
     if not given:
         given = {"tokens": torch.randint(3, planted.VOCABULARY, (2, 11))}
     return probe(Loaded("a model", model.eval(), given))
+
+
+def guessed(model):
+    """The probes' view of a model whose input is guessed."""
+    given = _guess(model.eval(), {})
+    return probe(Loaded("a model", model, given, guessed=True))
 
 
 class Dictionary(Decoder):
@@ -184,13 +190,55 @@ def test_a_norm_with_a_buffer():
     assert {norm[3] for norm in row["norms"]} == {"LayerNorm"}
 
 
-def test_torchs_own_encoder_raises_no_alarm():
-    layer = nn.TransformerEncoderLayer(D, 4, 48, batch_first=True, norm_first=True)
-    model = nn.TransformerEncoder(
-        layer, 3, norm=nn.LayerNorm(D), enable_nested_tensor=False
+@pytest.mark.parametrize("batch_first", [True, False])
+@pytest.mark.parametrize("norm_first", [True, False])
+def test_torchs_own_encoder_raises_no_alarm(norm_first, batch_first):
+    layer = nn.TransformerEncoderLayer(
+        D, 4, 48, norm_first=norm_first, batch_first=batch_first
     )
-    found = probed(model, src=torch.randn(2, 11, D))
-    assert faults.judged(found, False) == {"faults": [], "remarks": [], "reads": "all"}
+    last = nn.LayerNorm(D) if norm_first else None
+    model = nn.TransformerEncoder(layer, 3, norm=last, enable_nested_tensor=False)
+    found = guessed(model)
+    assert tuple(found.loaded.given["src"].shape) == (
+        (2, 11, D) if batch_first else (11, 2, D)
+    )
+    (row,) = found.rows
+    assert (row["status"], row["layers"]) == ("resolved", [0, 1, 2])
+    assert row["placement"] == ("pre" if norm_first else "post")
+    said = [] if batch_first else [["tokens-first", ["src"], []]]
+    judged = faults.judged(found, False)
+    assert judged == {"faults": [], "remarks": said, "reads": "all"}
+
+
+def test_samples_that_feel_each_other_where_tokens_do_not_lead():
+    class Leaking(Decoder):
+        def stream(self, tokens):
+            x = super().stream(tokens)
+            return x + x.mean(0, keepdim=True)
+
+    found = faults.judged(probed(Leaking()), False)
+    assert "batch" in [rule for rule, *_ in found["faults"]]
+
+
+def test_a_masked_encoder_with_tokens_first():
+    class Masked(nn.Module):
+        def __init__(self, sees):
+            super().__init__()
+            layer = nn.TransformerEncoderLayer(D, 4, 48, norm_first=True)
+            self.body = nn.TransformerEncoder(
+                layer, 2, norm=nn.LayerNorm(D), enable_nested_tensor=False
+            )
+            self.sees = sees
+
+        def forward(self, x):
+            mask = torch.full((len(x), len(x)), -torch.inf).triu(1 + self.sees)
+            return self.body(x, mask)
+
+    for sees, reads in ((0, "past"), (1, "some later")):
+        found = probed(Masked(sees), x=torch.randn(11, 5, D))
+        said = faults.judged(found, False)
+        assert said["reads"] == reads
+        assert [r for r, *_ in said["faults"]] == (["later-some"] if sees else [])
 
 
 def test_wide_norms():

@@ -66,8 +66,8 @@ def _picture(equations: list[str], label: str, within: dict) -> str:
         return ""  # the equations stand below in any case
 
 
-def details(row: dict, language: str) -> list[str]:
-    """What there is to say of a row, a line each."""
+def details(row: dict, language: str, without: tuple = ()) -> list[str]:
+    """What there is to say of a row, a line each; oddities ``without`` some."""
     words = WORDS[language]
     comma, colon = words["comma"], words["colon"]
     where = placement_words(row, words)
@@ -111,7 +111,7 @@ def details(row: dict, language: str) -> list[str]:
     if row["functional"]:
         said = comma.join(f"`{what}`" for what in row["functional"])
         lines.append(f"{words['functional']}{colon}{said}")
-    if odd := unusual(row, language):
+    if odd := unusual(row, language, without):
         lines.append(f"{words['unusual']}{colon}{words['semicolon'].join(odd)}")
     links = comma.join(
         source_link([words["lines"] if what == "block" else what, *place])
@@ -152,10 +152,10 @@ def _alike(norms, words: dict) -> dict[tuple, list[str]]:
     return found
 
 
-def unusual(row: dict, language: str) -> list[str]:
+def unusual(row: dict, language: str, without: tuple = ()) -> list[str]:
     """What sets a row apart from a plain Pre-Norm block, in words."""
-    words = ODD[language]
-    return [words[key].format(detail) for key, detail in atlas.oddities(row).items()]
+    words, odd = ODD[language], atlas.oddities(row)
+    return [words[key].format(odd[key]) for key in odd if key not in without]
 
 
 def source_path(file: str) -> tuple[str, str]:
