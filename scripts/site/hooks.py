@@ -51,11 +51,12 @@ CSS_COMMENT, CSS_BLANKS = re.compile(r"/\*.*?\*/", re.DOTALL), re.compile(r"\s+"
 CSS_AROUND = re.compile(r" ?([{};,>]) ?|(?<=:) ")
 
 # A link to a page in HTML that Markdown did not read.
-RAW_LINK = re.compile(r'href="(?P<page>[\w/-]+\.md)(?P<anchor>#[\w-]+)?"')
+RAW_LINK = re.compile(r'href="(?P<page>(?:\.\./)?[\w/-]+\.md)(?P<anchor>#[\w-]+)?"')
 
 
 def _resolved(link, page, files) -> str:
-    target = posixpath.join(posixpath.dirname(page.file.src_uri), link["page"])
+    folder = posixpath.dirname(page.file.src_uri)
+    target = posixpath.normpath(posixpath.join(folder, link["page"]))
     file = files.get_file_from_path(target)
     url = file.url_relative_to(page.file) if file else link["page"]
     return f'href="{url}{link["anchor"] or ""}"'

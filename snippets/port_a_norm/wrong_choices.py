@@ -22,6 +22,7 @@ choices = {  # name: (the recipe of the weights, the one of our code)
     "qk_norm_added": (Recipe(qk="none"), theirs),
     "qk_norm_whole_projection": (theirs, Recipe(qk="projection")),
     "qk_norm_after_rope": (theirs, Recipe(qk="rotated")),
+    "qk_norm_before_rope": (Recipe(qk="rotated"), theirs),
     "factor_left_out": (Recipe(factor=0.5), theirs),
     "final_norm_left_out": (theirs, Recipe(final=False)),
 }
@@ -43,4 +44,5 @@ after, before = (
     decode(tokens, low, Recipe(rounds=rounds)) for rounds in ("after", "before")
 )
 line("rounded_before_gain", after, before)
+line("rounded_after_gain", before, after)
 line("bfloat16_itself", decode(tokens, wide, theirs), after)

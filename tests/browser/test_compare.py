@@ -71,7 +71,12 @@ def test_the_answer_is_the_tables(language, atlas, browser_checks):
         line = page.locator("model-compare .line")
         name = links.nth(i).inner_text().split()[0]
         expect(line).to_contain_text(name)
-        cell = page.locator("table.pairs tbody tr").nth(i).locator("td").text_content()
+        cell = (
+            page.locator("table.pairs tbody tr")
+            .nth(i)
+            .locator("td > span")
+            .text_content()
+        )
         items = page.locator("model-compare .answer ul li")
         expect(items.first).to_be_visible()
         assert semicolon.join(items.all_text_contents()) + stop == cell
@@ -199,8 +204,37 @@ def test_without_scripts_the_pairs_are_a_table(site, open_page, browser_checks):
     page = open_page(java_script_enabled=False)
     page.goto(f"{site[1]}en/{PAGE}")
     assert page.locator("table.pairs tbody tr").count() > 11
-    assert page.locator("model-compare *").count() == 0
+    assert "needs JavaScript" in page.locator("model-compare").inner_text()
+    assert page.locator("model-compare select").count() == 0
+    steps = page.locator("table.pairs details li")
+    assert not steps.first.is_visible()
+    page.locator("table.pairs summary").first.click()
+    assert steps.first.is_visible() and fits(page, 1280)
+    browser_checks.add(5)
+
+
+def test_it_says_that_it_loads(atlas, browser_checks):
+    """A slow line is no silence: the status says what is under way."""
+    page = atlas("en")
+    held = []
+    page.route("**/atlas-compare.js*", lambda route: held.append(route))
+    page.locator("select[name=a]").select_option("llama")
+    page.locator("select[name=b]").select_option("qwen3")
+    line = page.locator("model-compare .line")
+    expect(line).to_have_text("Loading the atlas …")
+    held[0].continue_()
+    expect(line).to_contain_text("Differences from llama")
     browser_checks.add(2)
+
+
+def test_tested_code_stands_under_a_step(atlas, browser_checks):
+    page = atlas("en", "#compare=llama,gemma3_text", viewport=VIEWPORTS["phone"])
+    page.locator(ANSWER).first.wait_for()
+    code = page.locator("model-compare ol details", has_text="def gain_of")
+    assert not code.locator("pre").is_visible()
+    code.locator("summary").click()
+    assert code.locator("pre").is_visible() and fits(page, VIEWPORTS["phone"]["width"])
+    browser_checks.add(3)
 
 
 @pytest.fixture(scope="module")

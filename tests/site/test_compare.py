@@ -1,6 +1,8 @@
 """Two rows of the atlas against each other: what differs, in V8 as in a browser."""
 
 import gzip
+import html
+import inspect
 import itertools
 import json
 import re
@@ -8,10 +10,11 @@ from string import Formatter
 
 import pytest
 
-from scripts.site import atlas, source
+from scripts.site import atlas, hooks, source
 from scripts.site.atlas import compare, compare_words
 from scripts.site.javascript import running
 from scripts.site.source import LANGUAGES, SourceError
+from snippets.port_a_norm import folding, gains, state
 
 GZIPPED = 48_000  # bytes that a reader who compares loads once
 
@@ -32,14 +35,16 @@ def test_every_pair_has_an_answer(language, obeyed):
         """(() => {
           const wrong = [], key = (row) => `${row.name}:${row.layers[0]}`;
           const gaps = /undefined|null|NaN|[{]\\w+[}]|\\(\\)|（）/;
-          const like = ({ name, href, layers, ...rest }) => JSON.stringify(rest);
+          const like = ({ name, href, layers, indices, kind, ...rest }) =>
+            JSON.stringify(rest);
           const rows = [...new Map(data.rows.map((row) => [like(row), row])).values()];
           for (const a of rows) for (const b of rows) {
             if (rows.indexOf(b) % EVERY) continue;
             const text = `${key(a)},${key(b)}`;
             const found = atlasCompare.pair(data, text);
             const { line, differences, steps } = found;
-            const all = JSON.stringify([line, differences ?? [], steps ?? []]);
+            const said = (steps ?? []).map(({ code, ...step }) => step);
+            const all = JSON.stringify([line, differences ?? [], said]);
             if (!line || gaps.test(all)) wrong.push(`${text}: ${all}`);
             if (!differences) continue;
             if (differences.length && !steps.length) wrong.push(`${text}: no steps`);
@@ -181,6 +186,114 @@ def test_what_was_measured_is_what_is_missing():
     assert "wrong" not in steps[0] and not steps[0]["bugs"]
 
 
+def measured(pair, step):
+    """The wrong choice whose cost stands under a step of a pair, and its bugs."""
+    found = next(s for s in answer(pair)["steps"] if s["id"] == step)
+    return found.get("wrong", [None])[0], [bug for bug, _ in found["bugs"]]
+
+
+@pytest.mark.parametrize(
+    ("pair", "step", "wrong", "bugs"),
+    [
+        ("llama,olmo2", "cast", "rounded_before_gain", []),
+        ("olmo2,llama", "cast", "rounded_after_gain", []),
+        ("gpt2,llama", "cast", "rounded_after_gain", []),
+        ("llama,olmo2", "dtype", None, ["cast_back_forgotten"]),
+        ("olmo2,llama", "dtype", None, []),
+        ("gpt2,llama", "eps", "eps_ten_times", ["eps_hard_coded"]),
+        ("llama,olmo2", "eps", None, ["eps_hard_coded"]),
+        ("gpt2,bert", "eps", None, ["eps_hard_coded"]),
+        ("gpt2,bert", "add_norm", None, []),
+        ("gpt2,bert", "add_other", None, []),
+        ("olmo2,llama", "add_norm", "input_norms_left_out", ["residual_after_norm"]),
+        ("llama,olmo2", "add_norm", "output_norms_left_out", []),
+        ("llama,qwen3", "add_tensors", "qk_norm_left_out", ["across_heads"]),
+        ("llama,olmo2", "add_tensors", None, ["per_shard"]),
+        ("olmo2,llama", "drop_tensors", None, []),
+        ("qwen3,olmo2", "scope head projection", None, ["per_shard"]),
+        ("olmo2,qwen3", "scope", "qk_norm_whole_projection", ["across_heads"]),
+        ("llama,gemma2", "trap", None, []),
+        ("gemma2,llama", "gain 1+w w", "one_added", []),
+    ],
+)
+def test_a_number_and_a_bug_are_of_this_change(pair, step, wrong, bugs):
+    """The reverse of a change is another mistake, and so is another size of it."""
+    assert measured(pair, step) == (wrong, bugs)
+
+
+def test_every_number_named_was_measured():
+    steps = compare_words.written()["steps"].values()
+    named = [compare._by_side(step["wrong"]) for step in steps if "wrong" in step]
+    assert {name for each in named for name in each.values()} <= {
+        *compare_words.errors()
+    }
+
+
+def test_no_bias_is_taken_from_a_norm_that_has_none():
+    """RMSNorm in LayerNorm's place: nothing to set to zero; LayerNorm's own: yes."""
+    assert "bias yes no" not in {step["id"] for step in answer("gpt2,llama")["steps"]}
+    assert "bias: with bias → no bias" in said("gpt2,llama")
+    steps = {step["id"] for step in answer("bert,modernbert")["steps"]}
+    assert "bias yes no" in steps
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("modernbert", "sliding_attention/full_attention (layers 1–3)"),
+        ("modernbert-decoder", "sliding_attention/full_attention (layers 1–3)"),
+        ("axk1", "layers 1–3"),
+        ("kimi_linear", "linear_attention (layers 0–2)"),
+        ("t5", "encoder (layers 0–3)"),
+    ],
+)
+def test_a_name_alone_is_its_most_frequent_layer(name, kind):
+    found = answer(f"llama,{name}")
+    assert found["rows"][1]["kind"] == kind
+    assert f"Of `{name}`, this compares {kind}; it also has: " in found["line"]
+    key = found["rows"][1]["layers"][0]
+    assert "it also has" not in answer(f"llama,{name}:{key}")["line"]
+
+
+def test_a_module_in_a_block_is_named_by_its_path():
+    assert "`attention.output.LayerNorm` (on the sum after attention)" in said(
+        "gpt2,bert"
+    )
+    steps = {step["id"]: step["text"] for step in answer("bert,modernbert")["steps"]}
+    assert "did not record" in steps["rename"]
+
+
+def test_code_under_a_step_is_the_tested_snippet():
+    steps = compare.data("en")["steps"]
+    for key, snippet in {
+        "gain w 1+w": gains.gain_of,
+        "gain 1+w w": gains.weight_of,
+        "gain none *": folding.fold,
+        "bias no yes": folding.fold,
+        "rename": state.ported,
+        "trap": state.ported,
+    }.items():
+        lines = re.sub(r"  # \(\d+\)!", "", inspect.getsource(snippet)).strip()
+        assert lines in steps[key]["code"] and "(1)!" not in steps[key]["code"]
+        assert "--8<--" not in steps[key]["code"]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_each_pair_of_the_table_has_its_checklist(language):
+    """Folded, for a reader without scripts, with links that the build resolves."""
+    cells = re.findall(r"<details>(.*?)</details>", compare.pairs(language))
+    assert len(cells) == len(compare.PAIRS)
+    for (a, b), cell in zip(compare.PAIRS, cells, strict=True):
+        steps = answer(f"{a},{b}", language)["steps"]
+        shown = re.findall(r"<li>(.*?)(?: <small>.*?</small>)?</li>", cell)
+        texts = [html.escape(step["text"]) for step in steps]
+        assert [re.sub(r"</?code>", "`", text) for text in shown] == texts
+        assert compare_words.words(language)["not_compared"] in cell
+        for page in re.findall(r'href="([^"#]*)', cell):
+            folder = source.ROOT / "docs" / language / "pages/practice"
+            assert hooks.RAW_LINK.match(f'href="{page}"') and (folder / page).exists()
+
+
 def test_the_same_name_is_no_trap_where_it_stands_in_the_same_place():
     assert "the same name" not in said("gemma2,gemma3_text")
 
@@ -215,7 +328,7 @@ def test_a_partial_row_is_compared_and_said_to_be_one():
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_table_is_what_the_script_says(language):
     table = compare.pairs(language)
-    rows = re.findall(r'href="#compare=([^"]*)">.*?<td>(.*?)</td>', table)
+    rows = re.findall(r'href="#compare=([^"]*)">.*?<td><span>(.*?)</span>', table)
     assert len(rows) == len(compare.PAIRS) > 11
     words = compare_words.words(language)
     for address, cell in rows:
@@ -258,7 +371,7 @@ def test_bugs_hang_in_the_museum(obeyed):
     wrong = [
         b
         for s in found["steps"].values()
-        for b in s.get("bugs", [])
+        for b in itertools.chain(*compare._by_side(s.get("bugs", [])).values())
         if b not in found["bugs"]
     ]
     for language in LANGUAGES:
@@ -288,7 +401,8 @@ def test_the_script_makes_no_markup_of_text():
 def test_plain_text_for_programs():
     text = atlas.make_plain("pairs", "en")
     assert "llama → gemma3_text | placement: pre → sandwich" in text
-    assert atlas.make_plain("compare", "en") == ""
+    assert "table below has its checklist" in atlas.make_plain("compare", "en")
+    assert "\nAdd one to each gain when you load it" in text
 
 
 def test_script_runs_twice():

@@ -31,13 +31,14 @@ def make(name: str, language: str) -> str:
 
 
 PICTURE = re.compile(r"<div><svg.*?</svg></div>\n*", re.DOTALL)
-ROW = re.compile(r"<tr[^>]*>(.*?)</tr>\n?")
+ROW = re.compile(r"<tr[^>]*>(.*?)</tr>\n?", re.DOTALL)
 TAG = re.compile(r"<[^>]+>")
 
 
 def make_plain(name: str, language: str) -> str:
     """The same for programs: no drawings, a table's row as cells between bars."""
     text = PICTURE.sub("", make(name, language)).replace("<br>", "\n")
+    text = text.replace("<li>", "\n").replace("<details>", "\n")
     text = ROW.sub(lambda row: row[1].replace("</td>", " | ") + "\n", text)
     text = text.replace("</th>", " | ").replace("<code>", "`").replace("</code>", "`")
     return html.unescape(TAG.sub("", text)).strip()

@@ -7,7 +7,9 @@ that there is one account of what differs.
 
 import html
 import json
+import posixpath
 import re
+from collections import Counter
 from urllib.parse import quote
 
 from mkdocs.structure.files import File
@@ -15,9 +17,9 @@ from mkdocs.structure.files import File
 from scripts.site.atlas import compare_words, drawing
 from scripts.site.atlas import rows as atlas
 from scripts.site.atlas.table import breakable
-from scripts.site.atlas.words import decimal, reason_words
+from scripts.site.atlas.words import WORDS, decimal, reason_words
 from scripts.site.javascript import running
-from scripts.site.source import ROOT, SourceError
+from scripts.site.source import ROOT, SourceError, embedded
 
 SCRIPT = ROOT / "docs" / "theme" / "overrides" / "assets" / "compare.js"
 SAFE = ":_-."  # what stays as it is in an address
@@ -25,6 +27,7 @@ URI = "assets/atlas-compare.js"
 PAGE, PORT = "practice/model-atlas.md", "practice/port-a-norm.md"
 # A part's form, in this order; one that is not known, or makes no sense, is "".
 FORM = ("kind", "gain", "bias", "eps", "cast", "dtype")
+ANNOTATION = re.compile(r"  # \(\d+\)!$", re.MULTILINE)
 BRANCHES = {"Attention": "attention", "FFN": "ffn", "CrossAttention": "cross"}
 PAIRS = (  # what people ask for: code for the one, weights of the other
     ("llama", "gemma3_text"),
@@ -39,7 +42,7 @@ PAIRS = (  # what people ask for: code for the one, weights of the other
     ("qwen2", "qwen3"),
     ("mistral", "phi3"),
     ("deepseek_v3", "kimi_linear:full_attention"),
-    ("bert", "modernbert:sliding_attention/full_attention"),
+    ("bert", "modernbert"),
 )
 
 
@@ -157,9 +160,29 @@ def feature_rows(language: str) -> list[dict]:
             "equations": row["equations"] or [],
         }
         key = json.dumps(said, sort_keys=True)
-        found.setdefault(key, said | {"layers": [], "within": atlas.within(row)})
+        own = {"layers": [], "indices": [], "within": atlas.within(row)}
+        found.setdefault(key, said | own)
         found[key]["layers"].append(row["layer"])
+        found[key]["indices"] += row["layers"]
+    names = Counter(row["name"] for row in found.values())
+    for row in found.values():
+        row["kind"] = _kind(row, WORDS[language]) if names[row["name"]] > 1 else ""
     return list(found.values())
+
+
+def _kind(row: dict, words: dict) -> str:
+    """sliding_attention (layers 0–2): a kind of layer and where the record has it."""
+    at = sorted(row["indices"])
+    run = len(at) > 1 and at == list(range(at[0], at[-1] + 1))
+    shown = f"{at[0]}–{at[-1]}" if run else ", ".join(map(str, at))
+    where = words["layers" if len(at) > 1 else "layer"].format(shown)
+    kinds = (re.sub(r" ?\(?layer \d+\)?$", "", kind) for kind in row["layers"])
+    kind = "/".join(filter(None, dict.fromkeys(kinds)))
+    return kind + words["brackets"].format(where) if kind else where
+
+
+def _by_side(found) -> dict:
+    return found if isinstance(found, dict) else {"": found}
 
 
 def data(language: str, url=lambda page, anchor="": f"{page}#{anchor}") -> dict:
@@ -192,17 +215,23 @@ def data(language: str, url=lambda page, anchor="": f"{page}#{anchor}") -> dict:
     rooms, errors = compare_words.written()["bugs"], compare_words.errors()
     steps = compare_words.steps(language)
     for step in steps.values():
-        step["bugs"] = [
-            [bug, url("reference/bugs.md", rooms[bug])] for bug in step["bugs"]
-        ]
-        if wrong := step.pop("wrong", None):
-            sides = wrong if isinstance(wrong, dict) else {"": wrong}
+        if "bugs" in step:
+            step["bugs"] = {
+                side: [[bug, url("reference/bugs.md", rooms[bug])] for bug in bugs]
+                for side, bugs in _by_side(step["bugs"]).items()
+            }
+        if "wrong" in step:
             step["wrong"] = {
                 side: [name, *errors[name], url(PORT, "errors")]
-                for side, name in sides.items()
+                for side, name in _by_side(step["wrong"]).items()
             }
         if "more" in step:
-            step["more"] = url(PORT, step["more"])
+            target, _, anchor = step["more"].rpartition("#")
+            step["more"] = url(target or PORT, anchor)
+        if "code" in step:
+            file, _, section = step["code"].partition(":")
+            lines = embedded(f"port_a_norm/{file}", section or None)
+            step["code"] = ANNOTATION.sub("", lines).strip()
     return {
         "words": compare_words.words(language),
         "steps": steps,
@@ -218,11 +247,15 @@ def _json(found) -> str:
     return json.dumps(found, ensure_ascii=False, separators=(",", ":"))
 
 
+def _beside(target: str, anchor: str = "") -> str:
+    """From the atlas's page, for HTML in which a link to a page is resolved."""
+    return f"{posixpath.relpath(target, posixpath.dirname(PAGE))}#{anchor}"
+
+
 def ask(language: str, expression: str):
     """The value of an expression in which ``data`` is the atlas, in compare.js."""
-    code = (
-        f"{SCRIPT.read_text(encoding='utf-8')}\nconst data = {_json(data(language))};"
-    )
+    found = _json(data(language, _beside))
+    code = f"{SCRIPT.read_text(encoding='utf-8')}\nconst data = {found};"
     return json.loads(running(code).eval(f"JSON.stringify({expression})"))
 
 
@@ -253,8 +286,34 @@ def _name(row: str) -> str:
 
 def picker(language: str) -> str:
     """The element that asks for two rows; it wakes with its script."""
-    words = html.escape(_json(compare_words.words(language)["form"]))
-    return f'<div><model-compare data-words="{words}"></model-compare></div>'
+    words = compare_words.words(language)
+    form = html.escape(_json(words["form"]))
+    return (
+        f'<div><model-compare data-words="{form}"><p>{words["no_script"]}</p>'
+        "</model-compare></div>"
+    )
+
+
+def _checklist(steps: list[dict], words: dict) -> str:
+    """The steps of a pair, folded, for a page without scripts."""
+    lines = []
+    for step in steps:
+        notes = [
+            f'<a href="{href}"><code>{bug}</code></a>' for bug, href in step["bugs"]
+        ]
+        notes = [words["bug"] + words["comma"].join(notes)] if notes else []
+        if "wrong" in step:
+            name, error, moved, _ = step["wrong"]
+            values = {"name": name, "error": error, "moved": moved}
+            notes.append(_code(words["wrong"].format(**values)))
+        if "more" in step:
+            notes.append(f'<a href="{step["more"]}">{words["more"]}</a>')
+        small = f" <small>{' '.join(notes)}</small>" if notes else ""
+        lines.append(f"<li>{_code(step['text'])}{small}</li>")
+    return (
+        f"<details><summary>{words['steps']}</summary><ol>{''.join(lines)}</ol>"
+        f"<p>{words['not_compared']}</p></details>"
+    )
 
 
 def pairs(language: str) -> str:
@@ -276,6 +335,7 @@ def pairs(language: str) -> str:
         lines.append(
             f'<tr><th scope="row"><a href="#compare={quote(a, SAFE)},{quote(b, SAFE)}">'
             f"{_name(a)} → {_name(b)}</a></th>"
-            f"<td>{said}{words['stop']}</td></tr>"
+            f"<td><span>{said}{words['stop']}</span>"
+            f"{_checklist(answer['steps'], words)}</td></tr>"
         )
     return "\n".join([*lines, "</tbody>", "</table></div>"])

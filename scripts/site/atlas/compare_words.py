@@ -23,8 +23,8 @@ def _in(language: str, words: dict):
 def steps(language: str) -> dict[str, dict]:
     """{key of a difference: what it asks for}, as written but for the language."""
     return {
-        key: {"text": step[language], "bugs": []}
-        | {k: v for k, v in step.items() if k in ("bugs", "wrong", "more")}
+        key: {"text": step[language]}
+        | {k: v for k, v in step.items() if k in ("bugs", "wrong", "more", "code")}
         for key, step in written()["steps"].items()
     }
 

@@ -22,6 +22,7 @@ FAMILIES = {
     "Kimi": ("Kimi K2", "none"),
     "OLMo": ("OLMo 3 7B", "none"),
 }
+FAMILY_HEADS = ("family", "norm", "placement", "qk", "biases")
 
 
 def models() -> list[dict]:
@@ -120,10 +121,10 @@ def qk(model: dict, words: dict) -> str:
 def families(language: str) -> str:
     """A line for each of ten families: norm, gain, ε, placement, QK-Norm, biases."""
     words, known = WORDS[language], {model["model"]: model for model in models()}
-    heads = [words[head] for head in ("family", "norm", "placement", "qk", "biases")]
+    heads = [words[head] for head in FAMILY_HEADS]
     heads[1] += f" <small>{words['gain']}{words['comma']}ε</small>"
     lines = [
-        '<table class="models">',
+        '<table class="models cards">',
         f"<caption>{words['families']}</caption>",
         "<thead><tr>"
         + "".join(f'<th scope="col">{head}</th>' for head in heads)
@@ -139,11 +140,19 @@ def families(language: str) -> str:
             gain_words(model["gain"], words),
             epsilon if model["eps"] else f"({epsilon})",
         )
-        cells = (placement(model, words), qk(model, words), words[where])
+        cells = [
+            f"{model['norm']} <small>{words['comma'].join(form)}</small>",
+            html.escape(placement(model, words)),
+            html.escape(qk(model, words)),
+            words[where],
+        ]
+        labels = [words[head] for head in FAMILY_HEADS[1:]]
         lines.append(
             f'<tr><th scope="row">{family} <small>{_name(model)}</small></th>'
-            f"<td>{model['norm']} <small>{words['comma'].join(form)}</small></td>"
-            + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells)
+            + "".join(
+                f'<td data-label="{label}">{cell}</td>'
+                for label, cell in zip(labels, cells, strict=True)
+            )
             + "</tr>"
         )
     return "\n".join([*lines, "</tbody>", "</table>"])

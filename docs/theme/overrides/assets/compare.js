@@ -15,6 +15,9 @@ globalThis.atlasCompare ??= (() => {
     const fields = data.fields.map((field, i) => [field, data.forms[form][i]]);
     return { name, ...Object.fromEntries(fields), scope, rope };
   };
+  // A module's path in the block, where the drawing has it; its name elsewhere.
+  const path = (data, row, place) =>
+    Object.keys(row.boxes).find((label) => row.boxes[label] === place && label.includes(".")) ?? part(data, row, place).name;
   const worded = (words, field, code) => words.values[field]?.[code] ?? code;
   // Where a place is, in words: what mixes positions need not be attention.
   const where = ({ words }, row, place) => {
@@ -28,7 +31,8 @@ globalThis.atlasCompare ??= (() => {
     const [name, layer] = text.split(/:(.*)/s);
     const rows = data.rows.filter((row) => row.name === name);
     if (!rows.length) return { line: fill(data.words.unknown, { name }) };
-    const row = layer === undefined ? rows[0] : rows.find((row) => row.layers.includes(layer));
+    const most = Math.max(...rows.map((row) => row.indices.length));
+    const row = layer === undefined ? rows.find((row) => row.indices.length === most) : rows.find((row) => row.layers.includes(layer));
     if (row) return { row };
     const layers = rows.flatMap((row) => row.layers).filter(Boolean).join(data.words.comma);
     return { line: fill(data.words[layers ? "unknown_layer" : "no_layers"], { name, layer, layers }) };
@@ -46,15 +50,16 @@ globalThis.atlasCompare ??= (() => {
       says.push([found.kind, ...side].filter(Boolean).join(words.and));
     }
     const said = says.join(words.colon);
-    return found.name ? named(found.name) + fill(words.brackets, { said }) : said;
+    const name = path(data, row, place);
+    return name ? named(name) + fill(words.brackets, { said }) : said;
   };
 
   // Names that the two give the same place, and places that they give the same name.
   const names = (data, a, b) => {
     const renamed = new Map(), traps = [];
     for (const place of Object.keys(b.parts)) {
-      const theirs = part(data, b, place).name;
-      const ours = a.parts[place] && part(data, a, place).name;
+      const theirs = path(data, b, place);
+      const ours = a.parts[place] && path(data, a, place);
       if (theirs && ours && theirs !== ours) renamed.set(place, [theirs, ours]);
     }
     const block = (row) => Object.keys(row.parts).filter((place) => SIDE.test(place));
@@ -73,9 +78,11 @@ globalThis.atlasCompare ??= (() => {
     const between = { a: a.name, b: b.name };
     const change = (label, from, to, said) =>
       differences.push(`${label}${words.colon}${from} → ${to}${said ? fill(words.brackets, { said }) : ""}`);
-    const step = (id, values, side = "") => {
-      const { text, wrong, ...rest } = data.steps[id];
-      const found = { id, text: fill(text, { ...between, ...values }), ...rest, wrong: wrong?.[side] };
+    // `sides` say which change it is: bugs and measurements hold for one, not its reverse.
+    const step = (id, values, sides = [], measured = true) => {
+      const { text, bugs, wrong, ...rest } = data.steps[id];
+      const at = (by) => [...sides, ""].map((side) => by?.[side]).find(Boolean);
+      const found = { id, text: fill(text, { ...between, ...values }), ...rest, bugs: at(bugs) ?? [], wrong: measured ? at(wrong) : undefined };
       if (!steps.some((other) => other.text === found.text)) steps.push(found);
     };
     const list = (items) => items.join(words.comma) || words.none;
@@ -91,7 +98,7 @@ globalThis.atlasCompare ??= (() => {
       const said = rows.map((row) => worded(words, "placement", row.placement));
       change(words.labels.placement, ...said);
       if (rows.some((row) => row.placement === "multi-stream")) step("streams");
-      else if (!only.flat().length) step("placement", { to: said[1] });
+      else if (!only.flat().length) step("placement", { to: said[1] }, [b.placement]);
     }
 
     // Norms that only one of them has.
@@ -102,13 +109,15 @@ globalThis.atlasCompare ??= (() => {
       const groups = {};
       places.forEach((place, j) => {
         const [site] = place.split(" ");
-        const group = QK.includes(site) ? "tensors" : TENSORS.includes(site) ? "inside"
+        const { scope, rope } = part(data, rows[i], place);
+        const group = QK.includes(site) ? `tensors ${scope} ${rope}` : TENSORS.includes(site) ? "inside"
           : site === "final" ? site : site.match(SIDE)?.[0] ?? "other";
         (groups[group] ??= []).push(said[j]);
       });
       for (const [group, norms] of Object.entries(groups)) {
-        const side = SIDE.test(`-${group}`);
-        step(`${i ? "add" : "drop"}_${side ? "norm" : group}`, { norms: list(norms) }, side ? group : "");
+        const [what, scope, rope] = group.split(" ");
+        const sides = scope ? [`${scope} ${rope}`, scope] : [what];
+        step(`${i ? "add" : "drop"}_${SIDE.test(`-${what}`) ? "norm" : what}`, { norms: list(norms) }, sides);
       }
     });
 
@@ -132,14 +141,19 @@ globalThis.atlasCompare ??= (() => {
         const said = [from, to].map((code) => worded(words, field, code));
         change(words.labels[field], ...said, places.includes("") ? "" : list(places.map((place) => where(data, b, place))));
         const id = [`${field} ${from} ${to}`, `${field} ${from} *`, `${field} * ${to}`, field];
-        step(id.find((id) => id in data.steps), { from: said[0], to: said[1] });
+        // What a norm of another kind has none of goes with the old kind.
+        const kinds = (place) => rows.map((row, i) => part(data, row, place || main[i]).kind);
+        if (["gain none", "bias no"].includes(`${field} ${to}`) && places.every((place) => !same(...kinds(place)))) continue;
+        const all = SIDES.includes(field) || places.includes("");
+        step(id.find((id) => id in data.steps), { from: said[0], to: said[1] }, [`${from} → ${to}`, `* → ${to}`], all);
       }
     }
     for (const field of ["factors", "multipliers", "caps", "functional"]) {
       if (!lists(field)) continue;
       const gone = a[field].filter((one) => !b[field].includes(one));
       const come = b[field].filter((one) => !a[field].includes(one));
-      if (come.length) step(`add_${field}`, { what: list(come.map(named)) });
+      const stream = come.some((one) => /·[xa]$/.test(one)) ? ["stream"] : [];
+      if (come.length) step(`add_${field}`, { what: list(come.map(named)) }, stream);
       if (gone.length) step(`drop_${field}`, { what: list(gone.map(named)) });
     }
     if (a.overflow !== b.overflow) {
@@ -150,7 +164,8 @@ globalThis.atlasCompare ??= (() => {
     for (const [name, here, there] of traps) {
       const values = { name: named(name), here: where(data, a, here), there: where(data, b, there) };
       differences.push(fill(words.trap, { ...between, ...values }));
-      step("trap", values);
+      const branch = [here, there].map((place) => place.replace(SIDE, ""));
+      step("trap", values, same(...branch) ? ["branch"] : []);
     }
     if (renamed.length) {
       const said = renamed.map(([place, [theirs, ours]]) =>
@@ -189,10 +204,15 @@ globalThis.atlasCompare ??= (() => {
     if (unresolved) return { line: reason(unresolved) };
     if (rows[0] === rows[1]) return { rows, line: fill(words.twice, rows[0]) };
     const answer = compare(data, ...rows);
+    const chosen = rows.filter((row, i) => row.kind && !asked[i].includes(":"));
+    const kinds = chosen.map((row) => {
+      const others = data.rows.filter((one) => one.name === row.name && one !== row).map(({ kind }) => kind);
+      return fill(words.compared, { ...row, others: others.join(words.comma) });
+    });
     const partial = rows.filter((row) => row.status === "partial").map(reason);
     const { length } = answer.differences;
     const count = fill(length ? words.count : words.nothing, { a: rows[0].name, b: rows[1].name, n: length });
-    return { rows, line: [count, ...partial].join(words.space), ...answer };
+    return { rows, line: [count, ...kinds, ...partial].join(words.space), ...answer };
   }
   return { pair };
 })();
@@ -294,8 +314,10 @@ if (globalThis.customElements && !customElements.get("model-compare")) {
       try {
         text = decodeURIComponent(asked);
       } catch {} // a stray % is part of an unknown name
+      if (!this.arrived) this.line.textContent = this.words.loading;
       load().then(
         (data) => {
+          this.arrived = true;
           if (this.shown !== asked || !this.isConnected) return;
           this.show(data, atlasCompare.pair(data, text));
           if (away) this.scrollIntoView();
@@ -325,6 +347,7 @@ if (globalThis.customElements && !customElements.get("model-compare")) {
         make("ul", {}, ...found.differences.map(item)),
         make("h3", {}, ...written(words.checklist.replace("{a}", a.name).replace("{b}", b.name))),
         make("ol", {}, ...found.steps.map((step) => this.step(words, step, item))),
+        make("p", { className: "legend", textContent: words.not_compared }),
       );
     }
 
@@ -333,16 +356,15 @@ if (globalThis.customElements && !customElements.get("model-compare")) {
       if (!found) return;
       row.value = found.name;
       const kinds = data.rows.filter((one) => one.name === found.name);
-      layer.replaceChildren(...kinds.map((one) => new Option(one.layers.join(", "), one.layers[0])));
+      layer.replaceChildren(...kinds.map((one) => new Option(one.kind, one.layers[0])));
       layer.value = found.layers[0];
       layer.parentElement.hidden = kinds.length < 2;
     }
 
     block(data, row, marks) {
       const { words } = data;
-      const layers = row.layers.filter(Boolean).join(words.comma);
       const name = make("a", { href: row.href, textContent: row.name });
-      const caption = make("figcaption", {}, name, layers ? ` ${layers}` : "");
+      const caption = make("figcaption", {}, name, row.kind ? ` ${row.kind}` : "");
       const lines = row.equations.flatMap((line, i) => [...(i ? [make("br")] : []), make("code", { textContent: line })]);
       const equations = make("p", { className: "equations" }, ...lines);
       if (row.drawing === null) return make("figure", {}, caption, equations);
@@ -393,6 +415,10 @@ if (globalThis.customElements && !customElements.get("model-compare")) {
       }
       if (step.more) notes.push([make("a", { href: step.more, textContent: words.more })]);
       for (const note of notes) line.append(make("br"), make("small", {}, ...note));
+      if (step.code) {
+        const code = make("pre", { tabIndex: 0 }, make("code", { textContent: step.code }));
+        line.append(make("details", {}, make("summary", { textContent: words.code }), code));
+      }
       return line;
     }
   }
