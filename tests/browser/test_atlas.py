@@ -4,6 +4,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import VIEWPORTS
+from tests.browser.crawl import fits
 
 SHOWN = "model-atlas tbody tr:not([hidden])"
 
@@ -87,3 +88,33 @@ def test_without_scripts_the_table_is_whole(atlas, browser_checks):
     assert page.locator(SHOWN).count() > 170
     assert page.locator("model-atlas form").count() == 0
     browser_checks.add()
+
+
+BROKEN = r"""() => {
+  const broken = [];
+  const texts = document.createTreeWalker(
+    document.querySelector("table.cards"), NodeFilter.SHOW_TEXT);
+  for (let node; (node = texts.nextNode()); ) {
+    for (const word of node.data.matchAll(/[\w.]+/g)) {
+      const range = document.createRange();
+      range.setStart(node, word.index);
+      range.setEnd(node, word.index + word[0].length);
+      const tops = [...range.getClientRects()].map(({ top }) => Math.round(top));
+      if (new Set(tops).size > 1) broken.push(word[0]);
+    }
+  }
+  return broken;
+}"""
+
+
+@pytest.mark.parametrize("language", ["zh", "en"])
+def test_ten_families_break_inside_no_word(language, visit, browser_checks):
+    """A phone shows cards, each value behind its label, and nothing to scroll."""
+    page = visit(f"{language}/practice/released-models/", viewport=VIEWPORTS["phone"])
+    assert page.evaluate(BROKEN) == []
+    assert page.locator("table.cards thead").is_hidden()
+    label = "el => getComputedStyle(el, '::before').content"
+    cells = page.locator("table.cards tbody tr").first.locator("td")
+    assert all(len(cell.evaluate(label)) > 2 for cell in cells.all())
+    assert fits(page, VIEWPORTS["phone"]["width"])
+    browser_checks.add(4)
