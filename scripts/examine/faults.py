@@ -4,6 +4,7 @@ An entry is [rule, places, details]. Faults are what no published architecture d
 on purpose, or what breaks training or serving; the rest are remarks.
 """
 
+import copy
 import re
 
 from scripts.examine import flow, odd
@@ -12,7 +13,6 @@ from scripts.experiments.atlas import examine as atlas
 from scripts.experiments.atlas.branches import again
 
 LARGE = 1e-4  # ten times the largest epsilon of the atlas
-NORMED = {"pre", "sandwich", "branch-output", "pre-parallel"}
 
 
 def judged(found: Probed, causal: bool) -> dict:
@@ -199,12 +199,22 @@ def sides(found: Probed, faults, remarks) -> None:
     for path, every in found.layers.items():
         shapes = [shape_of(said) for said in every]
         inner = range(1, len(shapes)) if len(shapes) > 2 else range(len(shapes))
+        same = {shapes[i] for i in inner}  # a first layer may differ on purpose
+        inner = [i for i, shape in enumerate(shapes) if i in inner or shape in same]
         for i in inner:
-            why, _, said = (every[i]["reason"] or "").partition(": ")
-            if every[i]["placement"] == "other" and why == "branches differ":
-                bare = " none" in said  # one branch reads the stream as it is
-                kind = faults if bare else remarks
-                kind.append(["branches-differ", f"{path}.{i}", said])
+            said = every[i]["differ"].partition(": ")[2]
+            rule = of_equations(shapes[i])
+            if rule:
+                faults.append([rule, f"{path}.{i}"])
+            if every[i]["placement"] == "residual-after-norm":
+                remarks.append(["residual-normed", f"{path}.{i}"])
+            if not said or every[i]["batch_norms"]:
+                continue
+            # One branch reads the stream as it is, or one alone adds to a norm.
+            if " none" in said or "residual-after-norm" in said:
+                faults.append(["branches-differ", f"{path}.{i}", said])
+            elif not rule:
+                remarks.append(["branches-differ", f"{path}.{i}", said])
         kinds = [_branches(said) for said in every]
         for i in inner:
             alike = [every[j]["placement"] for j in inner if kinds[j] == kinds[i]]
@@ -212,9 +222,6 @@ def sides(found: Probed, faults, remarks) -> None:
             place = every[i]["placement"]
             if place and common and place != common and "other" not in (place, common):
                 faults.append(["layers-differ", f"{path}.{i}", place, common])
-        for i in inner:
-            if rule := of_equations(shapes[i]):
-                faults.append([rule, f"{path}.{i}"])
 
 
 def of_equations(shape: str) -> str | None:
@@ -230,7 +237,9 @@ def final(found: Probed, faults, remarks) -> None:
 
     path, calls = found.lists[-1]
     every = found.layers[path]
-    if not {said["placement"] for said in every} & NORMED:
+    ends = shape_of(every[-1]).rpartition("y = ")[2]
+    several = every[-1]["placement"] == "multi-stream"
+    if several or "N(" not in shape_of(every[-1]) or ends.startswith("N("):
         return
     sites = {site for site, _, side in found.outer if side in ("", path)}
     if sites & {"final", "head"}:
@@ -344,4 +353,25 @@ def steadiness(found: Probed, faults, remarks) -> None:
         module = dict(model.named_modules()).get(place)
         batch = isinstance(module, torch.nn.modules.batchnorm._BatchNorm)
         images = any(getattr(v, "ndim", 0) > 3 for v in given.values())
-        (remarks if batch and images else faults).append(["train", place or "?"])
+        kind = remarks if batch and images else faults
+        kind += [["train", path] for path in _alike_in_training(found, place)]
+
+
+def _alike_in_training(found: Probed, place: str) -> list[str]:
+    """The modules of that one's class that differ in training, each run alone."""
+    kind = type(dict(found.loaded.model.named_modules()).get(place))
+    calls = {c.path: c for c in found.trace.calls if type(c.module) is kind}
+    also = []
+    for path, call in calls.items():
+        alone = copy.copy(call)
+        try:
+            alone.module = copy.deepcopy(call.module)
+            with flow.no_dropout(alone.module):
+                before, _ = again(alone)
+                alone.module.train()
+                after, _ = again(alone)
+        except Exception:  # it takes what is not here any more
+            continue
+        if flow.differs(before, after):
+            also.append(path)
+    return also if place in also else [place or "?"]

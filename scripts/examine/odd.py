@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+FAR = 1024.0  # an input so much larger feels no epsilon
 NEAR = 2e-4  # the share of the largest element that rounding explains
 
 
@@ -101,7 +102,7 @@ def eps_place(norm, x, size: int, axes: tuple = ()) -> tuple[str, float]:
         rows = rows - rows.mean(along, keepdim=True)
         unit = rows / rows.square().mean(along, keepdim=True).sqrt()
         unit = unit if axes else unit.flatten(-2)
-        full = bare(unit.float()).double().square().mean().sqrt().item()
+        full = bare(FAR * unit.float()).double().square().mean().sqrt().item()
 
         def gain(r: float) -> float:
             y = bare((unit * r).float()).double().square().mean().sqrt().item()
@@ -146,7 +147,7 @@ def detached(norm, x) -> bool:
     """
     import torch
 
-    h = _numbers(x.shape).requires_grad_(True)
+    h = (FAR * _numbers(x.shape)).requires_grad_(True)
     with torch.enable_grad():
         y = norm(h)
         if not y.requires_grad:

@@ -164,6 +164,8 @@ def _behaviour(call, alone, x, strange: dict):
     """A norm that the atlas leaves out; None if it is none."""
     from snippets.norm_probe import behaviour as probes
 
+    if found := _large_eps(alone, x):
+        return found
     if any(True for _ in call.module.buffers()):
         alone = _cast(alone)
         if found := probes.recognise(alone, x):
@@ -185,6 +187,32 @@ def _behaviour(call, alone, x, strange: dict):
     found = probes.Behaviour(kind, x.shape[-1], gain, bias, eps, "", "", True)
     fp16 = probes.right_in_fp16(alone, odd._numbers(x.shape), found)
     return replace(found, fp16=fp16)
+
+
+def _large_eps(alone, x):
+    """A norm whose epsilon is felt by the probes' usual inputs: larger ones tell."""
+    from torch import nn
+
+    from snippets.norm_probe import behaviour as probes
+
+    class Far(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.alone = alone
+
+        def forward(self, h):
+            return self.alone(odd.FAR * h)
+
+    try:
+        found = probes.recognise(Far(), x)
+    except Exception:  # it refuses bfloat16
+        return None
+    if not found or found.eps is None:
+        return None
+    x = odd._numbers(x.shape)
+    _, _, bare = probes.bare_norm(alone, x)
+    found = replace(found, eps=probes.recover_eps(bare, x, found.kind, found.size))
+    return replace(found, fp16=probes.right_in_fp16(alone, x, found))
 
 
 def _plain(alone, x, kind: str):
@@ -331,6 +359,8 @@ def _rows_of(found: Probed, path: str, calls: list) -> None:
         for norm in said["norms"]:
             norm[1] = norm[1].removeprefix(held)  # of lists in lists
         left = atlas.never_ran(call, trace, known)
+        why = said["reason"] or ""
+        differ = why if why.startswith("branches differ") else ""
         reasons = (
             left and "norms that never ran: " + ", ".join(left),
             said["functional"]
@@ -340,6 +370,7 @@ def _rows_of(found: Probed, path: str, calls: list) -> None:
         if why and said["status"] == "resolved":
             said |= {"status": "partial", "reason": why}
         said["idle"] = left
+        said["differ"], said["batch_norms"] = differ, _batch_norms(call, trace)
         every.append(said)
     atlas._first_norm(every)
     found.layers[path] = every
@@ -360,6 +391,15 @@ def _rows_of(found: Probed, path: str, calls: list) -> None:
         row |= {"norms": said["norms"] + outer, "layer": name, "layers": layers}
         empty = {"caps": [], "multipliers": [], "source": [], "notes": []}
         found.rows.append({"architecture": found.loaded.name, **empty, **row})
+
+
+def _batch_norms(block, trace) -> list[str]:
+    """Names of a block's BatchNorms: in evaluation they are no norms."""
+    import torch
+
+    kind = torch.nn.modules.batchnorm._BatchNorm
+    inner = [c for c in trace.calls if c.inside(block) and isinstance(c.module, kind)]
+    return [c.path.removeprefix(f"{block.path}.") for c in inner]
 
 
 def _nameless(said: dict) -> dict:

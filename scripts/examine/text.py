@@ -38,8 +38,15 @@ def heading(report: dict, language: str) -> list[str]:
 def row_lines(row: dict, language: str) -> list[str]:
     """What the atlas says of a row, without links; why, where nothing was resolved."""
     lines = details(row, language, ("no_final",))  # a rule says that
+    words = ATLAS[language]
+    if row["batch_norms"] and row["placement"] in ("none", "other"):
+        names = words["comma"].join(f"`{name}`" for name in row["batch_norms"])
+        lines[0] = WORDS[language]["batch-norms"].format(names)
+    elif row["placement"] == "other":
+        where = row["differ"] and reason_words(row["differ"], language)
+        where = where or words["other"]
+        lines[0] = words["placement"] + words["colon"] + where + words["stop"]
     if row["status"] == "unresolved":
-        words = ATLAS[language]
         said = words["unresolved"] + words["colon"]
         lines[0] = said + reason_words(row["reason"], language) + words["stop"]
     return lines

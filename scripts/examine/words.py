@@ -11,6 +11,10 @@ WORDS = {
         "past": "An output reads its own token and earlier ones.",
         "all": "An output reads all tokens, later ones too.",
         "some later": "An output reads some later tokens and not others.",
+        "batch-norms": (
+            "Placement: not read where BatchNorm stands ({0}): in evaluation it is a "
+            "fixed scale and shift."
+        ),
         "faults": "Faults",
         "no-faults": "No fault found.",
         "remarks": "Remarks",
@@ -72,6 +76,10 @@ WORDS = {
         "past": "每个输出只读自己和更早的 token。",
         "all": "每个输出读全部 token，包括后面的。",
         "some later": "输出读到后面的一部分 token，另一部分读不到。",
+        "batch-norms": (
+            "位置：BatchNorm 所在之处（{0}）读不出，"
+            "它在 eval 模式下只是固定的缩放和平移。"
+        ),
         "faults": "错误",
         "no-faults": "没有发现错误。",
         "remarks": "备注",
@@ -180,8 +188,8 @@ RULES = {
         "zh": "方差除以 n − 1，用了无偏估计",
     },
     "factor": {
-        "en": "a norm times {0}",
-        "zh": "归一化的结果还乘了 {0}",
+        "en": "gives {0} times what the plain formula gives",
+        "zh": "输出是标准公式的 {0} 倍",
     },
     "gain-zero": {
         "en": "gain w is all zeros: the branch is off. Was 1 + w meant?",
@@ -202,6 +210,10 @@ RULES = {
     "layers-differ": {
         "en": "placement {0}, in other layers {1}",
         "zh": "位置是 {0}，其他层是 {1}",
+    },
+    "residual-normed": {
+        "en": "the residual is taken behind the norm, so the stream itself is normed",
+        "zh": "残差取自归一化之后，残差流本身被归一化",
     },
     "stream-normed": {
         "en": "the stream itself is normalized once more in a layer of normed branches",

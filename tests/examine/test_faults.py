@@ -6,19 +6,22 @@ pytest.importorskip("transformers")
 
 import torch
 
-from scripts.examine import faults
+from scripts.examine import faults, text
 from scripts.examine.load import BATCH, TOKENS, Loaded
 from scripts.examine.probe import probe
 from tests.examine import planted
 
 
 def judged(factory, causal: bool = False) -> dict:
+    return faults.judged(seen(factory), causal)
+
+
+def seen(factory):
     torch.manual_seed(0)
     shape = (BATCH, TOKENS)
     random = torch.Generator().manual_seed(0)
     tokens = torch.randint(3, planted.VOCABULARY, shape, generator=random)
-    found = probe(Loaded("a model", factory().eval(), {"tokens": tokens}))
-    return faults.judged(found, causal)
+    return probe(Loaded("a model", factory().eval(), {"tokens": tokens}))
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -51,3 +54,103 @@ def test_a_missing_mask_is_a_fault_where_the_reader_says_so():
     factory, _ = planted.NOT_FOUND["no causal mask in any layer"]
     found = judged(factory, causal=True)
     assert {entry[0] for entry in found["faults"]} == {"later-causal"}
+
+
+class OneSide(planted.Block):
+    """The residual of the attention is taken behind the norm."""
+
+    def forward(self, x):
+        h = self.norm_1(x)
+        x = h + self.attention(h)
+        return x + self.feed_forward(self.norm_2(x))
+
+
+class BothSides(OneSide):
+    def forward(self, x):
+        h = self.norm_1(x)
+        x = h + self.attention(h)
+        h = self.norm_2(x)
+        return h + self.feed_forward(h)
+
+
+def idle(block):
+    class Idle(block):
+        def __init__(self, norm, attention):
+            super().__init__(norm, attention)
+            self.unused = norm(planted.D)
+
+    return Idle
+
+
+class Bare(planted.Decoder):
+    """No final norm."""
+
+    def forward(self, tokens):
+        return self.head(self.stream(tokens))
+
+
+@pytest.mark.parametrize(
+    ("block", "placement"),
+    [
+        (planted.Block, "Placement: pre."),
+        (OneSide, "Attention residual after the norm, FFN pre."),
+        (BothSides, "Placement: residual after the norm."),
+    ],
+)
+def test_a_norm_that_never_runs_does_not_hide_the_placement(block, placement):
+    (row,) = seen(planted.block(idle(block))).rows
+    english = text.row_lines(row, "en")
+    assert english[0].endswith(placement)
+    assert english[1] == "resolved in part: norms that never ran: unused."
+    assert sum("unused" in line for line in english) == 1
+    chinese = text.row_lines(row, "zh")
+    assert chinese[0].startswith("位置：") and "unused" not in chinese[0]
+
+
+@pytest.mark.parametrize("block", [planted.Block, OneSide, BothSides])
+def test_no_final_norm_whatever_the_placement(block):
+    found = judged(lambda: Bare(block=block))
+    assert ["no-final", ["layers"], []] in found["faults"]
+    assert "no-final" not in [r for r, *_ in judged(planted.block(block))["faults"]]
+
+
+def test_a_residual_behind_the_norm():
+    rules = {entry[0]: entry for entry in judged(planted.block(OneSide))["faults"]}
+    assert rules["branches-differ"][1] == [f"layers.{i}" for i in range(3)]
+    found = judged(planted.block(BothSides))
+    assert found["faults"] == []
+    assert [entry[0] for entry in found["remarks"]] == ["residual-normed"]
+
+
+def test_post_norm_needs_no_final_norm():
+    found = judged(lambda: Bare(block=planted.PostNorm))
+    assert {entry[0] for entry in found["faults"]} == {"idle"}  # Bare's own norm
+
+
+def test_a_finding_is_said_once_and_of_the_first_layer_too():
+    found = judged(planted.block(planted.NormOnStream))
+    places = [f"layers.{i}" for i in range(planted.LAYERS)]
+    assert ["stream-normed", places, []] in found["faults"]
+    assert found["remarks"] == []
+
+
+@pytest.mark.parametrize("eps", [1e-2, 3e-2, 1e-1])
+@pytest.mark.parametrize("kind", [torch.nn.RMSNorm, torch.nn.LayerNorm])
+def test_a_large_epsilon_of_small_heads(kind, eps):
+    found = seen(lambda: planted.Decoder(lambda d: kind(d, eps=eps)))
+    (row,) = found.rows
+    said = {norm[1]: (norm[6], norm[7].partition(" ")[0]) for norm in row["norms"]}
+    assert set(said.values()) == {(eps, "gain")}
+    judgement = faults.judged(found, False)
+    assert judgement["faults"] == []
+    assert [entry[0] for entry in judgement["remarks"]] == ["eps-large"]
+
+
+def test_batchnorm_is_said_to_be_unread_and_all_of_them_are_named():
+    found = seen(lambda: planted.Decoder(planted.Running))
+    line = text.row_lines(found.rows[0], "en")[0]
+    assert line.startswith("Placement: not read where BatchNorm stands (`norm_1`")
+    places = [e[1] for e in faults.judged(found, False)["faults"] if e[0] == "train"]
+    norms = ("norm_1", "attention.q_norm", "attention.k_norm", "norm_2")
+    held = {f"layers.{i}.{name}" for i in range(planted.LAYERS) for name in norms}
+    assert {p for some in places for p in some} == held | {"norm"}
