@@ -207,6 +207,8 @@ def measured(pair, step):
         ("gpt2,bert", "add_other", None, []),
         ("olmo2,llama", "add_norm", "input_norms_left_out", ["residual_after_norm"]),
         ("llama,olmo2", "add_norm", "output_norms_left_out", []),
+        ("llama,axk1", "add_norm", None, []),
+        ("llama,cohere2", "add_norm", None, ["residual_after_norm"]),
         ("llama,qwen3", "add_tensors", "qk_norm_left_out", ["across_heads"]),
         ("llama,olmo2", "add_tensors", None, ["per_shard"]),
         ("olmo2,llama", "drop_tensors", None, []),

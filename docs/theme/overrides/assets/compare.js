@@ -116,8 +116,9 @@ globalThis.atlasCompare ??= (() => {
       });
       for (const [group, norms] of Object.entries(groups)) {
         const [what, scope, rope] = group.split(" ");
+        // Measured were both branches' norms, and those of q and k together.
         const sides = scope ? [`${scope} ${rope}`, scope] : [what];
-        step(`${i ? "add" : "drop"}_${SIDE.test(`-${what}`) ? "norm" : what}`, { norms: list(norms) }, sides);
+        step(`${i ? "add" : "drop"}_${SIDE.test(`-${what}`) ? "norm" : what}`, { norms: list(norms) }, sides, what === "final" || norms.length > 1);
       }
     });
 
