@@ -7,6 +7,7 @@ import itertools
 import json
 import re
 from string import Formatter
+from types import SimpleNamespace
 
 import pytest
 
@@ -294,6 +295,22 @@ def test_each_pair_of_the_table_has_its_checklist(language):
         for page in re.findall(r'href="([^"#]*)', cell):
             folder = source.ROOT / "docs" / language / "pages/practice"
             assert hooks.RAW_LINK.match(f'href="{page}"') and (folder / page).exists()
+
+
+@pytest.mark.parametrize(
+    ("link", "file"),
+    [
+        ("port-a-norm.md#errors", "practice/port-a-norm.md"),
+        ("../reference/bugs.md#axis", "reference/bugs.md"),
+    ],
+)
+def test_a_link_beside_the_page_or_above_it_is_resolved(link, file):
+    page = SimpleNamespace(file=SimpleNamespace(src_uri=compare.PAGE))
+    target = SimpleNamespace(url_relative_to=lambda _: "found/")
+    files = SimpleNamespace(get_file_from_path={file: target}.get)
+    found = hooks.RAW_LINK.match(f'href="{link}"')
+    anchor = link.partition("#")[2]
+    assert hooks._resolved(found, page, files) == f'href="found/#{anchor}"'
 
 
 def test_the_same_name_is_no_trap_where_it_stands_in_the_same_place():
