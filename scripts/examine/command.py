@@ -10,6 +10,7 @@ import tempfile
 from pathlib import Path
 
 from scripts.examine import page
+from scripts.examine.load import Refusal, shape_of
 from scripts.examine.text import text
 from scripts.measure.records import write_whole
 
@@ -48,20 +49,24 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--report", type=Path, metavar="DIR", help="write text and an HTML page there"
     )
     parser.add_argument("--input", metavar="2x3x32x32", help="shape of a real input")
-    parser.add_argument("--vocab", type=_positive, help="tokens are below this")
-    parser.add_argument("--length", type=_positive, help="tokens in a sequence")
+    parser.add_argument("--vocab", metavar="N", help="tokens are below this")
+    parser.add_argument("--length", metavar="N", help="tokens in a sequence")
     parser.add_argument(
         "--causal",
         action="store_true",
         help="no token may read a later one: attention that does is a fault",
     )
-    parser.add_argument("--seconds", type=_positive, default=SECONDS, help="time limit")
+    parser.add_argument("--seconds", metavar="N", default=SECONDS, help="time limit")
     parser.add_argument("--language", choices=("en", "zh", "both"), default=_language())
 
 
-def _positive(value: str) -> int:
-    if not value.isdigit() or not int(value):
-        raise argparse.ArgumentTypeError(f"{value!r} is no positive number")
+def _positive(options, name: str) -> int | None:
+    """An option as a number; ExamineError, in one line, if it is none above zero."""
+    value = getattr(options, name)
+    if value is None or isinstance(value, int):
+        return value
+    if not value.isdecimal() or not int(value):
+        raise ExamineError(f"--{name} {value!r} is no positive number")
     return int(value)
 
 
@@ -72,17 +77,25 @@ def _language() -> str:
 
 def run(options, here: Path) -> int:
     """Examine and report. ExamineError in one line where that fails."""
-    if bool(options.target) == bool(options.transformers):
+    if not options.target and not options.transformers:
         raise ExamineError("examine what? give module:factory or --transformers FILE")
+    if options.target and options.transformers:
+        raise ExamineError("give module:factory or --transformers FILE, not both")
+    numbers = {n: _positive(options, n) for n in ("vocab", "length", "seconds")}
+    if options.input:
+        try:
+            shape_of(options.input)
+        except Refusal as refusal:
+            raise ExamineError(str(refusal)) from None
     folder = options.report and here / options.report
     if folder:
         _writable(folder)
     request = {
         name: getattr(options, name)
-        for name in ("target", "transformers", "against", "input", "vocab", "length")
+        for name in ("target", "transformers", "against", "input", "causal")
     }
-    request["causal"] = options.causal
-    report = examined(request, here, options.seconds)
+    seconds = numbers.pop("seconds")
+    report = examined(request | numbers, here, seconds)
     both = ("en", "zh")
     shown = both if options.language == "both" else (options.language,)
     print("\n".join(text(report, language) for language in shown), end="")

@@ -84,18 +84,20 @@ def between(a: dict, b: dict) -> list[list]:
     """[what, site, ours, theirs] of what differs between two rows."""
     found = []
     if a["placement"] != b["placement"]:
-        found.append(["placement", "", a["placement"], b["placement"]])
+        found.append(["placement", "", _placement(a), _placement(b)])
     one, two = nameless(a["equations"]), nameless(b["equations"])
     if one != two:
         found.append(["equations", "", one, two])
     mine, other = _by_site(a), _by_site(b)
-    for site in dict.fromkeys([*mine, *other]):
+    for site in dict.fromkeys(norm[0] for norm in [*a["norms"], *b["norms"]]):
         if site not in mine or site not in other:
             kinds = (_kind(norms.get(site)) for norms in (mine, other))
             found.append(["norm", site, *kinds])
             continue
         for at, field in FIELDS.items():
             values = mine[site][at], other[site][at]
+            if field == "eps":
+                values = _eps(a, mine[site]), _eps(b, other[site])
             if values[0] != values[1]:
                 found.append([field, site, *values])
     return found + [["qk", *entry] for entry in _qk(a, b)]
@@ -103,6 +105,19 @@ def between(a: dict, b: dict) -> list[list]:
 
 def _by_site(row: dict) -> dict[str, list]:
     return {norm[0]: norm for norm in reversed(row["norms"])}
+
+
+def _placement(row: dict) -> str | None:
+    """A placement; where the branches differ, how."""
+    reason = row.get("differ", row["reason"]) or ""
+    differ = row["placement"] == "other" and reason.startswith("branches differ")
+    return reason if differ else row["placement"]
+
+
+def _eps(row: dict, norm: list):
+    """An epsilon, or [where it stands, its size] if it is no summand of the squares."""
+    apart = row.get("apart", {}).get(norm[1].rpartition(".")[2])
+    return apart if norm[6] is None else norm[6]
 
 
 def _kind(norm) -> str | None:

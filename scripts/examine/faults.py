@@ -11,6 +11,7 @@ from scripts.examine import flow, odd
 from scripts.examine.probe import Probed
 from scripts.experiments.atlas import examine as atlas
 from scripts.experiments.atlas.branches import again
+from scripts.site.atlas.words import decimal
 
 LARGE = 1e-4  # ten times the largest epsilon of the atlas
 
@@ -81,14 +82,14 @@ def norms_alone(found: Probed, faults, remarks) -> None:
         axes = found.strange[path].axes if path in found.strange else ()
         place, e = odd.eps_place(norm, x, behaviour.size, axes)
         if place == "floor":
-            remarks.append(["eps-floor", path, f"{e:.2g}"])
+            remarks.append(["eps-floor", path, decimal(float(f"{e:.2g}"))])
         if place == "outside":
-            faults.append(["eps-outside", path, f"{e:.3g}"])
+            faults.append(["eps-outside", path, decimal(float(f"{e:.3g}"))])
         elif place == "none":
             if not odd.zeros_finite(norm, x, torch.float32):
                 faults.append(["eps-none", path])
         elif behaviour.eps and behaviour.eps >= LARGE:
-            remarks.append(["eps-large", path, f"{behaviour.eps:g}"])
+            remarks.append(["eps-large", path, decimal(behaviour.eps)])
         if place != "none" and not _zeros_half(norm, x):
             faults.append(["eps-half", path, _eps(behaviour, e)])
         if not behaviour.fp16:
@@ -104,7 +105,7 @@ def _tried(probe, *given):
 
 
 def _eps(behaviour, e: float) -> str:
-    return f"{behaviour.eps:g}" if behaviour.eps else f"{e:.1g}"
+    return decimal(behaviour.eps or float(f"{e:.1g}"))
 
 
 def _zeros_half(norm, x) -> bool:

@@ -189,7 +189,7 @@ def _bound(model, example) -> dict:
 def shape_of(text: str) -> tuple[int, ...]:
     """2x3x32x32 -> (2, 3, 32, 32)."""
     parts = text.lower().replace("×", "x").split("x")
-    if not all(part.isdigit() and int(part) for part in parts) or len(parts) < 2:
+    if not all(part.isdecimal() and int(part) for part in parts) or len(parts) < 2:
         raise Refusal(f"--input {text!r} is no shape; write 2x3x32x32")
     return tuple(map(int, parts))
 

@@ -33,6 +33,7 @@ class Probed:
     rows: list = field(default_factory=list)
     outer: list = field(default_factory=list)  # (site, call, list)
     layers: dict = field(default_factory=dict)  # list -> what each layer does
+    apart: dict = field(default_factory=dict)  # norm -> (place, e) of such an epsilon
 
 
 def randomise(model, seed: int = 0) -> None:
@@ -100,9 +101,26 @@ def probe(loaded: Loaded) -> Probed:
         raise Refusal(NO_BLOCKS)
     found = Probed(loaded, stored, trace, known, lists, strange, attended)
     found.outer = atlas.outer_norms(trace, lists, known)
+    _note_apart(found)
     for path, calls in lists:
         _rows_of(found, path, calls)
     return found
+
+
+def _note_apart(found: Probed) -> None:
+    """Note the epsilons that are no summand under the root."""
+    for call in found.trace.calls:
+        behaviour, gated = found.known.get(call.path, (None, True))
+        if gated or behaviour.eps is not None or "#" in call.path:
+            continue
+        if call.path not in found.apart:
+            axes = found.strange[call.path].axes if call.path in found.strange else ()
+            try:
+                alone, _, x = atlas._alone(call, 0.0)
+                place, e = odd.eps_place(alone, x, behaviour.size, axes)
+            except Exception:  # not a module of one tensor
+                continue
+            found.apart[call.path] = [place, float(f"{e:.3g}")]
 
 
 def _find_tokens(loaded: Loaded) -> None:
@@ -371,6 +389,11 @@ def _rows_of(found: Probed, path: str, calls: list) -> None:
             said |= {"status": "partial", "reason": why}
         said["idle"] = left
         said["differ"], said["batch_norms"] = differ, _batch_norms(call, trace)
+        said["apart"] = {
+            p.rpartition(".")[2]: e
+            for p, e in found.apart.items()
+            if p.startswith(f"{call.path}.") or p in {c.path for _, c, _ in found.outer}
+        }
         every.append(said)
     atlas._first_norm(every)
     found.layers[path] = every
@@ -389,6 +412,7 @@ def _rows_of(found: Probed, path: str, calls: list) -> None:
         name = path if len(found.lists) > 1 else ""
         row = {n: v for n, v in said.items() if n != "idle"}
         row |= {"norms": said["norms"] + outer, "layer": name, "layers": layers}
+        row["list"] = path
         empty = {"caps": [], "multipliers": [], "source": [], "notes": []}
         found.rows.append({"architecture": found.loaded.name, **empty, **row})
 

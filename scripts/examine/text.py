@@ -12,7 +12,7 @@ WIDTH = 80
 MANY = 6  # places of one kind that are listed
 
 
-def spans(numbers: list[int]) -> str:
+def spans(numbers: list[int], comma: str = ", ") -> str:
     """0, 2, 3, 4 -> 0, 2–4."""
     parts: list[list[int]] = []
     for n in numbers:
@@ -20,7 +20,7 @@ def spans(numbers: list[int]) -> str:
             parts[-1].append(n)
         else:
             parts.append([n])
-    return ", ".join(f"{p[0]}–{p[-1]}" if len(p) > 1 else f"{p[0]}" for p in parts)
+    return comma.join(f"{p[0]}–{p[-1]}" if len(p) > 1 else f"{p[0]}" for p in parts)
 
 
 def heading(report: dict, language: str) -> list[str]:
@@ -49,12 +49,21 @@ def row_lines(row: dict, language: str) -> list[str]:
     if row["status"] == "unresolved":
         said = words["unresolved"] + words["colon"]
         lines[0] = said + reason_words(row["reason"], language) + words["stop"]
+    kinds = (norm[3].partition(" [") for norm in row["norms"])
+    for axes in dict.fromkeys(f"[{axes}" for _, bracket, axes in kinds if bracket):
+        lines.append(WORDS[language]["axes"].format(axes))
     return lines
 
 
 def layers_of(row: dict, language: str) -> str:
-    text = WORDS[language]["layers"].format(spans(row["layers"]))
-    return f"{row['layer']}: {text}" if row["layer"] else text
+    """Which layers, of which list."""
+    return _numbered(row["layers"], language, "of").format(row["list"])
+
+
+def _numbered(layers: list[int], language: str, key: str) -> str:
+    words = WORDS[language]
+    said = words[key if len(layers) > 1 else f"{key}-one"]
+    return said.replace("{n}", spans(layers, words["comma"]))
 
 
 def entry_line(entry: list, language: str) -> str:
@@ -69,7 +78,13 @@ def entry_line(entry: list, language: str) -> str:
 def against_lines(report: dict, language: str) -> list[str]:
     """What the comparison says, a line each."""
     found, words = report["against"], WORDS[language]
-    lines = [difference_line(entry, language) for entry in found["differences"]]
+    same: dict = {}  # sites where the same differs
+    for field, site, *rest in found["differences"]:
+        same.setdefault(repr((field, rest)), ([field], [], rest))[1].append(site)
+    lines = [
+        difference_line([*field, sites, *rest], language)
+        for field, sites, rest in same.values()
+    ]
     if not lines:
         lines.append(words["same"])
     for key, *values in found["shared"]:
@@ -81,13 +96,20 @@ def against_lines(report: dict, language: str) -> list[str]:
 
 
 def difference_line(entry: list, language: str) -> str:
-    """One difference: what, where, ours, theirs."""
+    """One difference: what, the places, ours, theirs, the layers."""
     words, atlas = WORDS[language], ATLAS[language]
-    field, site, *values, layers = entry
+    field, sites, *values, layers = entry
 
     def word(value) -> str:
+        if not value and field in ("placement", "equations", "cast"):
+            return words["unread"]
         if value is None:
             return words["none"]
+        if isinstance(value, list):
+            place, e = value
+            return words["none"] if place == "none" else words[place].format(decimal(e))
+        if field == "placement" and ": " in value:
+            return reason_words(value, language)
         if isinstance(value, bool):
             return words["yes" if value else "no"]
         if isinstance(value, float):
@@ -102,11 +124,11 @@ def difference_line(entry: list, language: str) -> str:
         return known if isinstance(known, str) else str(value)
 
     what = words["fields"][field]
-    if site:
-        what += atlas["brackets"].format(words["sites"].get(site, f"`{site}`"))
+    if where := [words["sites"].get(s, f"`{s}`") for s in sites if s]:
+        what += atlas["brackets"].format(words["comma"].join(where))
     line = words["differs"].format(what, *map(word, values))
     if layers:
-        line += atlas["brackets"].format(words["layers"].format(spans(layers)).lower())
+        line += atlas["brackets"].format(_numbered(layers, language, "in"))
     return line
 
 

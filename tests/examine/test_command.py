@@ -125,6 +125,11 @@ def test_a_configuration_that_is_none(tmp_path, content, says):
         (("tests.examine.planted:clean", "--against", "lama"), "no row 'lama'; near"),
         (("a:b", "--report", "README.md/x"), "cannot write to"),
         ((), "examine what?"),
+        (("a:b", "--transformers", "c.json"), "not both"),
+        (("a:b", "--seconds", "abc"), "--seconds 'abc' is no positive number"),
+        (("a:b", "--vocab", "0"), "--vocab '0' is no positive number"),
+        (("a:b", "--length", "²"), "is no positive number"),
+        (("a:b", "--input", "axb"), "is no shape"),
     ],
 )
 def test_one_line_and_a_status(arguments, says):

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from scripts.examine import compare, faults
+from scripts.examine import compare, faults, text
 from scripts.examine.load import Loaded, Refusal, _guess, load
 from scripts.examine.probe import inlined, probe
 from tests.examine import planted
@@ -309,6 +309,66 @@ def test_a_row_of_the_atlas():
     }
     with pytest.raises(Refusal, match="no row 'llamma'; near it: llama"):
         compare.against(probed(Decoder()), load, "llamma", {})
+
+
+def lines(model, other, language):
+    report = {"against": both(model, fresh(other))}
+    return text.against_lines(report, language)
+
+
+def test_what_differs_alike_is_said_once():
+    here, there = Decoder(planted.OtherEps), Decoder()
+    english, chinese = (lines(here, there, x)[0] for x in ("en", "zh"))
+    places = "before attention, before the FFN, q, k, final"
+    assert english.replace("`", "") == f"ε ({places}): 1e-5 here; 1e-6 there"
+    assert chinese.endswith("1e-5（本模型）；1e-6（对方）")
+
+
+def test_an_epsilon_outside_the_root_is_no_missing_one():
+    said = lines(Decoder(planted.EpsOutside), Decoder(), "en")
+    assert said[0].endswith("1e-6 outside the root here; 1e-6 there")
+    assert "none" not in said[0]
+    assert said[0].startswith("ε")
+
+
+def test_a_rounding_that_is_not_read_has_a_word():
+    said = lines(Decoder(), Decoder(planted.OverTokens), "en")
+    (rounding,) = [line for line in said if line.startswith("rounding")]
+    assert rounding.endswith("→ float32 here; not read there")
+    (rounding,) = [
+        line
+        for line in lines(Decoder(), Decoder(planted.OverTokens), "zh")
+        if line.startswith("舍入")
+    ]
+    assert rounding.endswith("；未读出（对方）")
+
+
+def test_the_layers_that_differ():
+    entry = ["eps", ["q"], 1e-5, 1e-6, [0, 1, 3]]
+    assert text.difference_line(entry, "zh").endswith("（第 0–1、3 层）")
+    assert text.difference_line(entry, "en").endswith(" (layers 0–1, 3)")
+    entry[-1] = [2]
+    assert text.difference_line(entry, "en").endswith(" (layer 2)")
+
+
+def test_layers_are_said_to_be_of_a_list():
+    (row,) = probed(Decoder()).rows
+    assert text.layers_of(row, "en") == "Layers 0–2 of layers"
+    assert text.layers_of(row | {"layers": [2]}, "en") == "Layer 2 of layers"
+    assert text.layers_of(row, "zh") == "layers 第 0–2 层"
+
+
+def test_axes_in_brackets_are_explained():
+    (row,) = probed(Decoder(planted.OverTokens)).rows
+    assert text.row_lines(row, "en")[-1].startswith("[1, 2]: axes")
+    (row,) = probed(Decoder()).rows
+    assert "axes" not in "".join(text.row_lines(row, "en"))
+
+
+def test_a_result_in_another_dtype_than_the_input():
+    (row,) = probed(Decoder(planted.HalfSquares)).rows
+    listed = "\n".join(text.row_lines(row, "en"))
+    assert "dtype → float32" not in listed
 
 
 def test_norms_with_other_names_and_numbers_do_not_differ():

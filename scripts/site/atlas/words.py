@@ -159,6 +159,10 @@ CASTS = {
     },
     "in the input's dtype": {"en": "in the input's dtype", "zh": "始终用输入的类型"},
 }
+WIDER = {
+    "en": "in the input's dtype; with a float32 gain, float32 out",
+    "zh": "始终用输入的类型；增益为 float32 时输出 float32",
+}
 ROUNDS = {  # the same in a table's cell
     "cast, then gain": {"en": "before gain", "zh": "增益前"},
     "gain in fp32, then cast": {"en": "after gain", "zh": "增益后"},
@@ -326,6 +330,8 @@ def reason_words(reason: str, language: str) -> str:
 def cast_words(cast: str, language: str) -> str:
     """Where a norm rounds, and the dtype that comes out, in words."""
     order, arrow, dtype = cast.partition(" → ")
+    if order == "in the input's dtype" and dtype == "float32":
+        return WIDER[language]
     return CASTS.get(order, {}).get(language, order) + arrow + dtype
 
 
