@@ -46,6 +46,10 @@ def row_lines(row: dict, language: str) -> list[str]:
         where = row["differ"] and reason_words(row["differ"], language)
         where = where or words["other"]
         lines[0] = words["placement"] + words["colon"] + where + words["stop"]
+    if row["status"] == "partial":
+        reasons = (reason_words(why, language) for why in row["reason"].split("; "))
+        said = words["partial"] + words["colon"] + words["semicolon"].join(reasons)
+        lines[1] = said + words["stop"]
     if row["status"] == "unresolved":
         said = words["unresolved"] + words["colon"]
         lines[0] = said + reason_words(row["reason"], language) + words["stop"]
@@ -160,7 +164,9 @@ def text(report: dict, language: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-PIECE = re.compile(r"\s+|[^\s\u2e80-\uffef]+|[\u2e80-\uffef][，。、：；）？]*")
+PIECE = re.compile(
+    r"\s+|[^\s\u2e80-\uffef]+[，。、：；）？]*|[\u2e80-\uffef][，。、：；）？]*"
+)
 
 
 def _wrapped(line: str) -> list[str]:

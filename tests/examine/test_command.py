@@ -140,6 +140,12 @@ def test_one_line_and_a_status(arguments, says):
     assert says in line
 
 
+def test_no_line_begins_with_a_full_stop():
+    for n in range(60, 90):
+        lines = text._wrapped("- " + "字" * (n // 2) + " bfloat16。然后")
+        assert not any(line.lstrip().startswith("。") for line in lines)
+
+
 def test_help_says_whose_code_runs():
     assert "runs your code with your rights" in command.HELP
 

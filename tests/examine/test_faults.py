@@ -107,6 +107,14 @@ def test_a_norm_that_never_runs_does_not_hide_the_placement(block, placement):
     assert chinese[0].startswith("位置：") and "unused" not in chinese[0]
 
 
+def test_two_reasons_are_both_in_words():
+    (row,) = seen(planted.block(idle(planted.Block))).rows
+    row["reason"] += "; roots that no probe tells: sqrt in attention (a.py:1)"
+    said = text.row_lines(row, "zh")[1]
+    assert said.startswith("只解出一部分：有归一化层没有跑到：unused；逐行开根")
+    assert "roots" not in said
+
+
 @pytest.mark.parametrize("block", [planted.Block, OneSide, BothSides])
 def test_no_final_norm_whatever_the_placement(block):
     found = judged(lambda: Bare(block=block))
