@@ -181,7 +181,7 @@ def test_ten_families_are_answered(language):
     assert len(lines) == len(models.FAMILIES) == 10
     said = {}
     for line in lines:  # family, then norm with gain and ε, placement, QK-Norm, biases
-        cells = re.findall(r"<td>(.*?)</td>", line)
+        cells = re.findall(r"<td[^>]*>(.*?)</td>", line)
         assert len(cells) == 4 and all(cells) and "–" not in "".join(cells)
         said[line.split(" ")[0]] = re.sub(r"<.*?>", "", cells[0])
     comma = OF_ATLAS[language]["comma"]
