@@ -4,15 +4,12 @@ Each language is a MkDocs project of its own (docs/zh, docs/en): search, sitemap
 and notebooks then work as in any one-language site. The root project lends them
 its ``site_dir``, ``site_url`` and ``strict``.
 
-On Linux the two are built side by side.
-
 While serving, a change of pages alone builds these pages anew (`make serve` runs
 ``mkdocs serve --dirty``); a change of anything else builds everything.
 """
 
 import logging
 import os
-import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,8 +17,6 @@ from urllib.parse import urlsplit
 
 from mkdocs.commands.build import build
 from mkdocs.config import load_config
-
-from scripts.site.beside import Beside
 
 LANGUAGES = {"zh": "简体中文", "en": "English"}
 WATCHED = ["base.yml", "zh", "en", "data", "figures", "records", "theme"]
@@ -58,26 +53,7 @@ def on_startup(*, command, dirty):
 
 
 def on_post_build(config, **_):
-    if _dirty:
-        _build_changed(config)
-    elif sys.platform == "linux":
-        with Beside(_build, "en", config) as english:
-            _build("zh", config)
-            english.result()
-    else:
-        for code in LANGUAGES:
-            _build(code, config)
-
-
-def _build(code, root) -> None:
-    started = time.perf_counter()
-    build_language(code, root)
-    log.info("%s built in %.2f s", code, time.perf_counter() - started)
-
-
-def _build_changed(config) -> None:
-    """While serving: the pages that changed, or all where something else did."""
-    stamps = _stamps()
+    stamps = _stamps() if _dirty else {}
     for code in LANGUAGES:
         started = time.perf_counter()
         folder = ROOT / "docs" / code / "pages"
@@ -94,7 +70,8 @@ def _build_changed(config) -> None:
             _built[code] = last
             continue
         index = build_language(code, config, last.search_index if same else None)
-        _built[code] = Built(pages, others, index)
+        if _dirty:
+            _built[code] = Built(pages, others, index)
         log.info("%s built in %.2f s", code, time.perf_counter() - started)
 
 
