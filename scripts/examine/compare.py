@@ -4,7 +4,7 @@ import copy
 import re
 
 from scripts.examine import flow
-from scripts.examine.load import Refusal, _bound
+from scripts.examine.load import Refusal, bound
 from scripts.examine.probe import Probed, probe
 
 FLOOR = 1e-7  # of the stream: less is rounding in any case
@@ -148,7 +148,7 @@ def shared(ours: Probed, theirs: Probed) -> list[list]:
     model, given = ours.loaded.model, ours.loaded.given
     values = tuple(given.values())
     try:
-        same = _bound(theirs.loaded.model, values)
+        same = bound(theirs.loaded.model, values)
         out, mine = flow.ran(model, given)
         got, yours = flow.ran(theirs.loaded.model, same)
     except (Refusal, RuntimeError, TypeError, ValueError):
@@ -156,27 +156,18 @@ def shared(ours: Probed, theirs: Probed) -> list[list]:
     noise = _noise(model, given, mine)
     index = {path: (a, b) for path, a, b in _pairs(mine, yours)}
 
-    def parts(path: str) -> float:
-        a, b = index[path]
-        return _distance(a, b)
-
     for _, calls in ours.lists:
         first = calls[0]
         early = _given_of(mine, yours, first.path)
-        if early > max(ABOVE * noise.get(first.path, 0.0), FLOOR):
+        if early > _floor(noise, first.path):
             return [["before", f"{early:.2g}"]]
         for number, call in enumerate(calls):
             if call.path not in index:
                 continue
-            floor = max(ABOVE * noise.get(call.path, 0.0), FLOOR)
-            if parts(call.path) > floor:
-                said = [
-                    "first",
-                    number,
-                    call.path,
-                    f"{parts(call.path):.2g}",
-                    f"{max(noise.get(call.path, 0.0), FLOOR / ABOVE):.2g}",
-                ]
+            apart, floor = _distance(*index[call.path]), _floor(noise, call.path)
+            if apart > floor:
+                sizes = f"{apart:.2g}", f"{floor / ABOVE:.2g}"
+                said = ["first", number, call.path, *sizes]
                 inner = _first_inside(mine, yours, call.path, noise)
                 return [said, *([["first-module", inner]] if inner else [])]
     if out is not None and got is not None and _distance(out, got) > 1e-5:
@@ -195,6 +186,11 @@ def _distance(a, b) -> float:
     """The difference of two tensors as a share of the first."""
     a, b = a.double(), b.double()
     return ((a - b).norm() / a.norm().clamp_min(1e-300)).item()
+
+
+def _floor(noise: dict, path: str) -> float:
+    """What rounding may explain at a module."""
+    return max(ABOVE * noise.get(path, 0.0), FLOOR)
 
 
 def _given_of(mine, yours, path: str) -> float:
@@ -230,8 +226,7 @@ def _first_inside(mine, yours, path: str, noise: dict) -> str:
         pairs = list(zip(given, theirs, strict=False))
         if any(a.shape != b.shape or _distance(a, b) > FLOOR for a, b in pairs):
             continue
-        if out and got and out[0].shape == got[0].shape:
-            floor = max(ABOVE * noise.get(p, 0.0), FLOOR)
-            if _distance(out[0], got[0]) > floor:
-                return p
+        comparable = out and got and out[0].shape == got[0].shape
+        if comparable and _distance(out[0], got[0]) > _floor(noise, p):
+            return p
     return ""

@@ -59,7 +59,7 @@ def load(spec: str, options: dict) -> Loaded:
     if any(p.dtype.is_floating_point for p in made.parameters()):
         made.float()
     if example is not None:
-        return Loaded(spec, made, _bound(made, example))
+        return Loaded(spec, made, bound(made, example))
     own = bool(options.get("input"))
     return Loaded(spec, made, _guess(made, options), guessed=not own)
 
@@ -167,7 +167,7 @@ def _class_of(transformers, architecture: str, config):
 # The input --------------------------------------------------------------------------
 
 
-def _bound(model, example) -> dict:
+def bound(model, example) -> dict:
     """An example input as keyword arguments of forward."""
     import torch
 
@@ -204,7 +204,7 @@ def _guess(model, options: dict) -> dict:
         shape = tuple(example.shape)
         kind = "real numbers" if example.is_floating_point() else "tokens"
         try:
-            given = _bound(model, example)
+            given = bound(model, example)
             with torch.no_grad():
                 model(**given)
             return given

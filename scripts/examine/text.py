@@ -4,6 +4,7 @@ import re
 import unicodedata
 
 from scripts.examine.words import WORDS, said
+from scripts.experiments.atlas import streams
 from scripts.site.atlas.entries import details
 from scripts.site.atlas.words import WORDS as ATLAS
 from scripts.site.atlas.words import cast_words, decimal, gain_words, reason_words
@@ -14,13 +15,7 @@ MANY = 6  # places of one kind that are listed
 
 def spans(numbers: list[int], comma: str = ", ") -> str:
     """0, 2, 3, 4 -> 0, 2–4."""
-    parts: list[list[int]] = []
-    for n in numbers:
-        if parts and parts[-1][-1] == n - 1:
-            parts[-1].append(n)
-        else:
-            parts.append([n])
-    return comma.join(f"{p[0]}–{p[-1]}" if len(p) > 1 else f"{p[0]}" for p in parts)
+    return streams.spans(numbers).replace(",", comma).replace("…", "–")
 
 
 def heading(report: dict, language: str) -> list[str]:
