@@ -21,7 +21,7 @@ from pathlib import Path
 import pytest
 from pytest_codeblocks.plugin import MarkdownFile
 
-from scripts.site import source
+from scripts.site.reading import source
 from tests.fresh_main import alone, forget_main, runs_alone
 
 pytest_plugins = ["tests.closing"]

@@ -24,10 +24,11 @@ os.environ.setdefault("NO_MKDOCS_2_WARNING", "1")
 
 from scripts.examine import command as examination  # noqa: E402
 from scripts.measure.records import RecordError  # noqa: E402
-from scripts.site import offline, render  # noqa: E402
-from scripts.site.lab_source import LabError  # noqa: E402
-from scripts.site.outputs import OutputError  # noqa: E402
-from scripts.site.source import SourceError  # noqa: E402
+from scripts.site import render  # noqa: E402
+from scripts.site.notebooks.lab_source import LabError  # noqa: E402
+from scripts.site.publish import offline  # noqa: E402
+from scripts.site.reading.outputs import OutputError  # noqa: E402
+from scripts.site.reading.source import SourceError  # noqa: E402
 
 STRICT = ["build", "--strict"]
 USER_ERRORS = (

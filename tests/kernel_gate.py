@@ -20,7 +20,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from scripts.site.source import ROOT, SNIPPETS
+from scripts.site.reading.source import ROOT, SNIPPETS
 
 DTYPES = (torch.float32, torch.bfloat16, torch.float16)
 # The interpreter computes in NumPy, which warns where a GPU is silent.

@@ -17,7 +17,7 @@ import pytest
 
 from scripts.measure import design, records
 from scripts.measure.design import Design, Run
-from scripts.site import source
+from scripts.site.reading import source
 from tests.pages.reading import EN, ZH
 from tests.tiny import tiny_record
 

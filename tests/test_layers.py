@@ -5,12 +5,13 @@ Tests see everything; nothing sees tests.
 """
 
 import ast
+import graphlib
 import sys
 from pathlib import Path
 
 import pytest
 
-from scripts.site import source
+from scripts.site.reading import source
 from tests.pages.reading import EN, nav
 
 ROOT = source.ROOT
@@ -41,6 +42,16 @@ NEVER = {
     "scripts/site/": {"scripts.experiments"},
     "scripts/measure/": {"scripts.experiments", "scripts.site"},
 }
+# Rooms of scripts/site: each may use those before it.
+ROOMS = (
+    ("reading",),
+    ("data",),
+    ("atlas", "questions"),
+    ("pictures",),
+    ("pages",),
+    ("notebooks",),
+    ("publish",),
+)
 EXPERIMENT = "scripts/experiments/a_b.py"
 HEAVY = {
     "torch",
@@ -88,6 +99,34 @@ def violations(path: str, text: str) -> list[str]:
     return found
 
 
+def out_of_room(path: str, text: str) -> list[str]:
+    """'line: what' for each import of a room of scripts/site from a later one."""
+    floor = {room: at for at, rooms in enumerate(ROOMS) for room in rooms}
+    own = path.removeprefix("scripts/site/").partition("/")[0]
+    found = []
+    for line, name, _ in imports(text):
+        room = [*name.split("."), "", ""][2] if in_(name, {"scripts.site"}) else ""
+        if own in floor and room != own and floor.get(room, -1) >= floor[own]:
+            found.append(f"{line}: {own} imports {room}")
+    return found
+
+
+def circles(texts: dict[str, str]) -> list[str]:
+    """Modules that import each other, also through others or inside functions."""
+    names = {path.removesuffix(".py").replace("/", "."): path for path in texts}
+    edges = {}
+    for name, path in names.items():
+        imported = {found for _, found, _ in imports(texts[path])}
+        imported |= {found.rpartition(".")[0] for found in imported}
+        edges[name] = sorted((imported & names.keys()) - {name})
+    sorter = graphlib.TopologicalSorter(edges)
+    try:
+        sorter.prepare()
+    except graphlib.CycleError as error:
+        return [" -> ".join(reversed(error.args[1]))]
+    return []
+
+
 def in_(name: str, roots: set[str]) -> bool:
     return any(f"{name}.".startswith(f"{root}.") for root in roots)
 
@@ -126,6 +165,51 @@ def test_arrows(obeyed):
     obeyed(f"{path}:{v}" for path in files for v in violations(path, files[path]))
 
 
+def test_rooms(obeyed):
+    files = sources("scripts/site")
+    obeyed(f"{path}:{v}" for path in files for v in out_of_room(path, files[path]))
+    known = {room for rooms in ROOMS for room in rooms}
+    folders = (ROOT / "scripts" / "site").glob("*/*.py")
+    assert {path.parent.name for path in folders} == known
+
+
+def test_no_circles():
+    assert circles(sources("scripts") | sources("snippets")) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "says"),
+    [
+        ("data/a.py", "from scripts.site.reading.source import x", []),
+        ("data/a.py", "from scripts.site.data import b", []),
+        ("hooks.py", "from scripts.site.publish import search", []),
+        (
+            "data/a.py",
+            "def f():\n    from scripts.site.pages import x",
+            ["2: data imports pages"],
+        ),
+        (
+            "data/a.py",
+            "import scripts.site.pictures.svg",
+            ["1: data imports pictures"],
+        ),
+    ],
+)
+def test_out_of_room(path, text, says):
+    assert out_of_room(f"scripts/site/{path}", text) == says
+
+
+def test_a_circle_is_found():
+    texts = {
+        "scripts/a.py": "from scripts import b",
+        "scripts/b.py": "def f():\n    from scripts.c import x",
+        "scripts/c.py": "import scripts.a",
+    }
+    assert len(circles(texts)) == 1
+    texts["scripts/c.py"] = "import scripts.d"
+    assert circles(texts) == []
+
+
 def test_snippets_import_what_was_shown_before(obeyed):
     order, root = reading_order(), source.SNIPPETS
     outputs = (path.relative_to(root) for path in root.rglob("*.out"))
@@ -147,9 +231,12 @@ def test_snippets_import_what_was_shown_before(obeyed):
             "def f():\n    import transformers",
         ),
         ("scripts/measure/look.py", "def draw():\n    from matplotlib import pyplot"),
-        ("scripts/site/facts.py", "import yaml\nfrom scripts.measure import records"),
+        (
+            "scripts/site/data/facts.py",
+            "import yaml\nfrom scripts.measure import records",
+        ),
         ("scripts/site/a.py", "if TYPE_CHECKING:\n    import torch"),
-        ("scripts/build.py", "import importlib\nfrom scripts.site import facts"),
+        ("scripts/build.py", "import importlib\nfrom scripts.site.data import facts"),
         ("docs/labs/deep.py", "import matplotlib.pyplot\nfrom snippets.a.b import c"),
     ],
 )
@@ -165,7 +252,7 @@ def test_good(path, text):
         ("snippets/a/b.py", "import numpy", "1: snippets/ imports numpy"),
         ("snippets/a/b.py", "from .c import d", "1: snippets/ imports .c.d"),
         ("snippets/a/b.py", "def f():\n    import numpy", "2: snippets/"),
-        (EXPERIMENT, "from scripts.site import facts", "1: scripts/exp"),
+        (EXPERIMENT, "from scripts.site.data import facts", "1: scripts/exp"),
         (EXPERIMENT, "import scripts.experiments.c_d", "1: scripts/exp"),
         (EXPERIMENT, "def f():\n    import transformers", "2: scripts/exp"),
         (EXPERIMENT, "from scripts.experiments.atlas import a", "1: scripts/exp"),

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from scripts.site.source import ROOT
+from scripts.site.reading.source import ROOT
 
 WORD = r"[a-z][a-z0-9]*"
 NUMBERED = r"(?!.*(?:part|step|example|listing|tutorial|snippet|block|demo)[_-]?\d)"

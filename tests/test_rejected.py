@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from scripts.site import lists
-from scripts.site.source import LANGUAGES, ROOT
+from scripts.site.data import reference_lists
+from scripts.site.reading.source import LANGUAGES, ROOT
 from tests.pages import test_numbers, test_terms, test_typography
 
 SNIPPETS = ROOT / "tests" / "snippets"
@@ -39,12 +39,12 @@ def test_every_variant_is_described(request, obeyed):
     suites = collected(request.session.items)
     if not suites:
         pytest.skip("tests/snippets is not part of this run")
-    obeyed(violations(lists.rejected_data(), suites))
+    obeyed(violations(reference_lists.rejected_data(), suites))
 
 
 def test_described_suites_exist(obeyed):
     found = []
-    for page, suites in lists.rejected_data().items():
+    for page, suites in reference_lists.rejected_data().items():
         paths = [SNIPPETS / page / f"{module}.py" for module in suites]
         found += [
             f"{p.relative_to(ROOT)} does not exist" for p in paths if not p.exists()
@@ -54,7 +54,7 @@ def test_described_suites_exist(obeyed):
 
 def test_descriptions_read_well(obeyed):
     found = []
-    for page, suites in lists.rejected_data().items():
+    for page, suites in reference_lists.rejected_data().items():
         for module, variants in suites.items():
             for name, text in variants.items():
                 problems = []
@@ -70,7 +70,7 @@ def test_descriptions_read_well(obeyed):
 
 
 def test_enough():
-    assert int(lists.rejected_count()) >= LEAST
+    assert int(reference_lists.rejected_count()) >= LEAST
 
 
 SUITES = {("rms_norm", "test_a"): {"one", "two"}}

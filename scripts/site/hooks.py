@@ -17,26 +17,14 @@ from mkdocs.exceptions import PluginError  # noqa: E402
 from mkdocs.plugins import event_priority  # noqa: E402
 
 from scripts.measure.records import RecordError  # noqa: E402
-from scripts.site import (  # noqa: E402
-    asked,
-    citations,
-    claims,
-    decks,
-    explore,
-    facts,
-    formulas,
-    judge,
-    labs,
-    lists,
-    llms,
-    notebooks,
-    offline,
-    published,
-    search,
-    source,
-    twins,
-)
 from scripts.site.atlas import compare, downloads  # noqa: E402
+from scripts.site.data import citations, claims, facts, reference_lists  # noqa: E402
+from scripts.site.notebooks import judge, labs, page_notebooks  # noqa: E402
+from scripts.site.pages import names  # noqa: E402
+from scripts.site.pictures import explore  # noqa: E402
+from scripts.site.publish import decks, llms, offline, published_records, search  # noqa: E402
+from scripts.site.questions import interview_pages  # noqa: E402
+from scripts.site.reading import formulas, source, translations  # noqa: E402
 
 # Names, punctuation and blanks in code have the colour of the text around them:
 # their spans are a fifth of a page's bytes.
@@ -88,15 +76,15 @@ def on_startup(dirty, **_):
 
 @event_priority(100)  # before macros, whose traceback nobody wants to read
 def on_config(config, **_):
-    lists.read_again()
+    reference_lists.read_again()
     facts.read_again()
-    notebooks.read_again()
+    page_notebooks.read_again()
     with one_line("records"):
         facts.facts()
     with one_line("references"):
         citations.references()
     with one_line("interview"):
-        asked.check(config.theme["language"])
+        interview_pages.check(config.theme["language"])
     search.teach_jieba()
     offline.prepare(config)
     if not config.repo_url:
@@ -107,14 +95,14 @@ def on_config(config, **_):
 @event_priority(100)  # before mkdocs-jupyter, which wraps the labs' notebooks
 def on_files(files, config, **_):
     with one_line("pages"):
-        twins.check()
+        translations.check()
     labs.add(files, config)
     for file in list(files.documentation_pages()):
         if file.src_uri.endswith(".md"):
             with one_line(_path(file, config)):
                 source.check(Path(file.abs_src_path).read_text(encoding="utf-8"))
-                notebooks.add(file, files, config)
-    published.add(files, config)
+                page_notebooks.add(file, files, config)
+    published_records.add(files, config)
     explore.add(files, config)
     with one_line("atlas"):
         downloads.add(files, config)
@@ -133,15 +121,15 @@ def on_page_markdown(markdown, page, config, files, **_):
         page.meta["notebook"] = download.url
         return markdown
     with one_line(_path(page.file, config)):
-        facts.check_names(markdown)
-    notebooks.link(page, files)
-    if names := search.other_names(markdown):
-        page.meta["tags"] = names
+        names.check_names(markdown)
+    page_notebooks.link(page, files)
+    if aliases := search.other_names(markdown):
+        page.meta["tags"] = aliases
     language, path = config.theme["language"], page.file.src_uri
     with one_line("claims"):
         markdown = claims.append_links(markdown, path, language)
     with one_line("interview"):
-        markdown = asked.append_links(markdown, path, language)
+        markdown = interview_pages.append_links(markdown, path, language)
     return citations.append_list(markdown, config)
 
 

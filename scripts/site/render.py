@@ -10,8 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from scripts.measure import look, records
-from scripts.site import diagram, lab_source, outputs
-from scripts.site.source import LANGUAGES, ROOT
+from scripts.site.notebooks import lab_source
+from scripts.site.pictures import diagram
+from scripts.site.reading import outputs
+from scripts.site.reading.source import LANGUAGES, ROOT
 
 
 class RenderError(RuntimeError):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from scripts.site import claims
+from scripts.site.data import claims
 from tests.browser.conftest import VIEWPORTS
 
 TOPIC = "attention-logits"

@@ -5,7 +5,7 @@ import shutil
 import pytest
 from playwright.sync_api import expect
 
-from scripts.site import offline
+from scripts.site.publish import offline
 from tests.browser.conftest import ROOT, VIEWPORTS
 from tests.browser.crawl import Watch, axe_violations, fits
 from tests.site.conftest import Project

@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from scripts.site import explore
+from scripts.site.pictures import explore
 from tests.browser import length
 from tests.browser.conftest import VIEWPORTS
 from tests.browser.crawl import Watch, axe_violations, fits

@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from scripts.site import asked, interview
-from scripts.site.interview import GROUPS, LEVELS
-from scripts.site.source import LANGUAGES
+from scripts.site.questions import interview, interview_pages
+from scripts.site.questions.interview import GROUPS, LEVELS
+from scripts.site.reading.source import LANGUAGES
 from tests.browser.conftest import VIEWPORTS
 from tests.browser.crawl import axe_violations
 from tests.browser.test_search import results
@@ -20,7 +20,7 @@ GROUP = max(GROUPS, key=lambda group: len(interview.questions(group)))
 ROWS = interview.questions(GROUP)
 SCREENING = sum(row["level"] == LEVELS[0] for row in ROWS)
 SHOWN = ".asked:not([hidden])"
-QUIZ = next((p for p, of in asked.QUIZ_PAGES.items() if GROUP in of), "")
+QUIZ = next((p for p, of in interview_pages.QUIZ_PAGES.items() if GROUP in of), "")
 ITEMS = interview.quiz(GROUP)
 ANSWERS = " ".join(f"{item['id']}:{item['answer']}" for item in ITEMS)
 SCORE = f"quiz-score[data-items='{ANSWERS}']"
@@ -65,7 +65,7 @@ def test_the_answer_of_a_follow_up_is_folded_behind_it(
     assert boxes.count() == len(ROWS)
     box = boxes.first
     page.locator(f"{SHOWN} > details > summary").first.click()
-    label = asked.WORDS[language]["follow_up"]
+    label = interview_pages.WORDS[language]["follow_up"]
     assert box.locator("summary").inner_text().startswith(label)
     assert box.locator("p").first.is_hidden()
     box.locator("summary").focus()
@@ -107,7 +107,7 @@ def test_sheet_prints_in_columns(language, visit, browser_checks):
     page.evaluate("window.print = () => { window.printed = true }")
     page.locator("sheet-buttons button").last.click()
     assert page.evaluate("window.printed") is True
-    assert page.locator(".sheet > ol > li").count() == len(asked.chosen())
+    assert page.locator(".sheet > ol > li").count() == len(interview_pages.chosen())
     page.emulate_media(media="print")
     style = "getComputedStyle(document.querySelector('.sheet')).columnCount"
     assert page.evaluate(style) == "2"
@@ -128,14 +128,14 @@ def test_the_sheet_hides_its_answers(language, viewport, scheme, visit, browser_
     items = page.locator(".sheet > ol > li")
     answers = page.locator(".sheet > ol > li > :nth-child(n + 2):not(button)")
     count = answers.count()
-    assert count >= items.count() == asked.SHEET
+    assert count >= items.count() == interview_pages.SHEET
     assert answers.filter(visible=True).count() == count
     switch = page.locator("sheet-buttons button").first
     switch.focus()
     page.keyboard.press("Enter")
     assert switch.get_attribute("aria-pressed") == "true"
     assert answers.filter(visible=True).count() == 0
-    assert items.locator("a").filter(visible=True).count() == asked.SHEET
+    assert items.locator("a").filter(visible=True).count() == interview_pages.SHEET
     shows = items.locator("> button")
     page.keyboard.press("Tab")  # Print
     page.keyboard.press("Tab")  # the link of the first question
@@ -167,7 +167,10 @@ def test_the_sheet_hides_its_answers(language, viewport, scheme, visit, browser_
 
 def test_the_sheet_without_scripts_is_whole(visit, browser_checks):
     page = visit("en/interview/sheet/", java_script_enabled=False)
-    assert page.locator(".sheet > ol > li > p:visible").count() >= 2 * asked.SHEET
+    assert (
+        page.locator(".sheet > ol > li > p:visible").count()
+        >= 2 * interview_pages.SHEET
+    )
     assert page.locator("sheet-buttons button, .sheet button").count() == 0
     browser_checks.add(2)
 

@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from scripts.site import asked, interview
-from scripts.site import mock as mock_list
+from scripts.site.questions import interview, interview_pages
+from scripts.site.questions import mock as mock_list
 from tests.browser.conftest import VIEWPORTS
 from tests.browser.crawl import axe_violations
 
@@ -412,13 +412,15 @@ def test_draws_by_level_and_group(language, mock, browser_checks):
     assert page.locator(START).is_disabled()
     groups.last.check()
     page.locator("input[value=screening]").uncheck()
-    chosen, title = BANK[-1][0], asked.subject(BANK[-1][0], language)
+    chosen, title = BANK[-1][0], interview_pages.subject(BANK[-1][0], language)
     fitting = [r for g, r in BANK if g == chosen and r["level"] != "screening"]
     assert str(len(fitting)) in page.locator(".mock-fitting").inner_text()
     begin(page, number=len(fitting))
     for _ in fitting:
         where = page.locator(".mock-where").inner_text()
-        assert title in where and asked.WORDS[language]["screening"] not in where
+        assert (
+            title in where and interview_pages.WORDS[language]["screening"] not in where
+        )
         rate(page, "known")
     assert page.locator(QUESTION).count() == 0
     browser_checks.add(3)

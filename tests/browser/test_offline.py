@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from scripts.site import decks, interview, offline
-from scripts.site.source import LANGUAGES, ROOT
+from scripts.site.publish import decks, offline
+from scripts.site.questions import interview
+from scripts.site.reading.source import LANGUAGES, ROOT
 from tests.site.conftest import Project
 
 QUERY = {"zh": "带宽", "en": "bandwidth"}

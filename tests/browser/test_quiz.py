@@ -5,16 +5,18 @@ import re
 
 import pytest
 
-from scripts.site import asked, interview
-from scripts.site.interview import LEVELS
-from scripts.site.source import LANGUAGES
+from scripts.site.questions import interview, interview_pages
+from scripts.site.questions.interview import LEVELS
+from scripts.site.reading.source import LANGUAGES
 from tests.browser.conftest import VIEWPORTS
 from tests.browser.crawl import axe_violations
 from tests.browser.test_interview import GROUP, ITEMS, QUIZ, SCORE
 
 pytestmark = pytest.mark.skipif(not interview.items(), reason="the quiz is empty")
 EVERYTHING = {row["id"]: row for _, row in interview.items()}
-ON_PAGE = [row for g, row in interview.items() if g in asked.QUIZ_PAGES.get(QUIZ, ())]
+ON_PAGE = [
+    row for g, row in interview.items() if g in interview_pages.QUIZ_PAGES.get(QUIZ, ())
+]
 CHECK, AGAIN = "fieldset [type=submit]", "fieldset [type=button]"
 STATE = "localStorage.getItem('norms-measured.quiz')"
 DRAWN = "quiz-round .quiz:not([hidden])"
@@ -146,7 +148,7 @@ def test_quiz_where_nothing_can_be_kept(kept, site, open_page, browser_checks):
 @pytest.mark.parametrize(("language", "viewport"), [("zh", "phone"), ("en", "desktop")])
 def test_levels_are_shown_and_filtered(language, viewport, visit, browser_checks):
     page = visit(f"{language}/interview/{QUIZ}/", viewport=VIEWPORTS[viewport])
-    words = asked.WORDS[language]
+    words = interview_pages.WORDS[language]
     shown = page.locator(".quiz .level").all_inner_texts()
     assert shown == [words[row["level"]] for row in ON_PAGE]
     for level in LEVELS:

@@ -3,7 +3,7 @@
 import pytest
 import yaml
 
-from scripts.site.source import LANGUAGES, ROOT
+from scripts.site.reading.source import LANGUAGES, ROOT
 
 QUERIES = yaml.safe_load((ROOT / "tests/browser/queries.yml").read_text("utf-8"))
 LEAST = 80  # queries a language

@@ -7,8 +7,9 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from scripts.site import citations, claims, lists, source
-from scripts.site.source import LANGUAGES, SourceError, headings
+from scripts.site.data import citations, claims, reference_lists
+from scripts.site.reading import source
+from scripts.site.reading.source import LANGUAGES, SourceError, headings
 from tests.pages import test_parity, test_terms, test_typography
 from tests.pages.reading import EN, ZH
 
@@ -251,7 +252,7 @@ def test_the_tally_counts_every_row(topic, language):
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_overview_follows_the_navigation(language):
-    order = [path for path, _ in lists.in_reading_order(language)]
+    order = [path for path, _ in reference_lists.in_reading_order(language)]
     listed = re.findall(r"^\| \[.*?\]\((.*?)\)", claims.overview(language), re.M)
     assert len(listed) == len(TOPICS)
     assert [p for p in order if p.removeprefix("claims/") in listed] == [

@@ -6,7 +6,7 @@ import json
 import pytest
 import torch
 
-from scripts.site import explore
+from scripts.site.pictures import explore
 
 # Numbers travel as the bits of float32, so that NaN and -0 arrive.
 BRIDGE = """

@@ -7,8 +7,9 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from scripts.site import claims, explore
-from scripts.site.source import LANGUAGES
+from scripts.site.data import claims
+from scripts.site.pictures import explore
+from scripts.site.reading.source import LANGUAGES
 from tests.pages import test_numbers, test_terms, test_typography
 from tests.pages.reading import EN
 

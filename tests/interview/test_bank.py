@@ -5,8 +5,11 @@ import re
 import pytest
 
 from scripts.measure import records
-from scripts.site import citations, claims, facts, interview, source
-from scripts.site.source import LANGUAGES, SNIPPETS, SourceError, headings
+from scripts.site.data import citations, claims
+from scripts.site.pages import names
+from scripts.site.questions import interview
+from scripts.site.reading import source
+from scripts.site.reading.source import LANGUAGES, SNIPPETS, SourceError, headings
 from tests.pages import test_numbers, test_parity, test_terms, test_typography
 from tests.pages.reading import EN, ZH
 
@@ -94,7 +97,7 @@ def test_both_languages_say_the_same(row, obeyed):
 def test_numbers_are_facts_or_cited(row, obeyed):
     for field, text in texts(row):
         for lang in LANGUAGES:
-            facts.check_names(text[lang])
+            names.check_names(text[lang])
             found = test_numbers.violations(text[lang])
             obeyed(f"{row['id']}: {lang} {field}: {v}" for v in found)
 

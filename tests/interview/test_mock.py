@@ -6,8 +6,8 @@ import pytest
 from markdown import Markdown
 from material.plugins.search.plugin import Parser
 
-from scripts.site import asked, interview, mock
-from scripts.site.source import LANGUAGES, SourceError
+from scripts.site.questions import interview, interview_pages, mock
+from scripts.site.reading.source import LANGUAGES, SourceError
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -28,7 +28,9 @@ def test_the_answer_of_a_follow_up_is_folded_behind_it(language):
         r'<summary markdown="span">(.+)</summary>\n\n(.+)\n\n</details>\n\n</details>',
         mock.make("interview", language),
     )
-    pairs = [asked.pair(row, "follow_up", language) for _, row in interview.bank()]
+    pairs = [
+        interview_pages.pair(row, "follow_up", language) for _, row in interview.bank()
+    ]
     label = mock.WORDS[language]["follow_up"]
     assert found == [(label + question, answer) for question, answer in pairs]
 
@@ -52,7 +54,10 @@ def test_a_round_has_each_item_once_without_its_code(language):
     assert items == [row["id"] for _, row in interview.items()]
     links = re.findall(r"\]\((quiz-\w+)\.md#([\w-]+)\)\n", made)
     assert [name for _, name in links] == items
-    pages = {page: asked.quiz_page(page, language) for page in asked.QUIZ_PAGES}
+    pages = {
+        page: interview_pages.quiz_page(page, language)
+        for page in interview_pages.QUIZ_PAGES
+    }
     assert all(f'id="{name}"' in pages[page] for page, name in links)
     assert "```" not in made and mock.text("quiz", language) == ""
 

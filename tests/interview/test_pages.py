@@ -7,9 +7,11 @@ from itertools import pairwise
 
 import pytest
 
-from scripts.site import asked, claims, interview, lists, plain
-from scripts.site.interview import GROUPS
-from scripts.site.source import LANGUAGES, ROOT, SourceError, headings
+from scripts.site.data import claims, reference_lists
+from scripts.site.pages import resolved
+from scripts.site.questions import interview, interview_pages
+from scripts.site.questions.interview import GROUPS
+from scripts.site.reading.source import LANGUAGES, ROOT, SourceError, headings
 from tests.interview.test_bank import GOOD, GOOD_ITEM
 from tests.pages.reading import EN, ZH
 
@@ -41,18 +43,18 @@ def test_group_has_its_page(group, language):
         page = PAGES[language][f"interview/{group}.md"]
         name = group.replace("-", "_")
         assert page.text.count(f"[[ interview.{name} ]]") == 1
-        found = [h.id for h in headings(asked.questions(group, language))]
+        found = [h.id for h in headings(interview_pages.questions(group, language))]
         assert found == [row["id"] for row in rows]
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_each_item_stands_on_one_quiz_page(language):
-    assert sum(asked.QUIZ_PAGES.values(), ()) == interview.GROUPS
+    assert sum(interview_pages.QUIZ_PAGES.values(), ()) == interview.GROUPS
     shown = []
-    for page in asked.QUIZ_PAGES:
+    for page in interview_pages.QUIZ_PAGES:
         name = page.replace("-", "_")
         assert f"[[ interview.{name} ]]" in PAGES[language][f"interview/{page}.md"].text
-        text = asked.quiz_page(page, language)
+        text = interview_pages.quiz_page(page, language)
         shown += re.findall(r'<div class="quiz" id="([\w-]+)"', text)
     assert sorted(shown) == sorted(row["id"] for _, row in interview.items())
 
@@ -63,30 +65,35 @@ def test_every_name_is_on_a_page(obeyed):
     }
     for language in LANGUAGES:
         text = "".join(page.text for page in PAGES[language].values())
-        names = (name for name in asked.names() if name not in empty)
+        names = (name for name in interview_pages.names() if name not in empty)
         obeyed(n for n in names if f"[[ interview.{n} ]]" not in text)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_nothing_is_left_to_resolve(language):
-    for name in asked.names():
-        assert not re.search(r"\[\[ *(?:facts|cite)", asked.make(name, language))
+    for name in interview_pages.names():
+        assert not re.search(
+            r"\[\[ *(?:facts|cite)", interview_pages.make(name, language)
+        )
 
 
 def test_the_bank_fills_the_sheet():
-    assert len(asked.chosen()) == asked.SHEET
-    assert sum(bool(row.get("top")) for _, row in interview.bank()) == asked.SHEET
+    assert len(interview_pages.chosen()) == interview_pages.SHEET
+    assert (
+        sum(bool(row.get("top")) for _, row in interview.bank())
+        == interview_pages.SHEET
+    )
 
 
 def test_the_sheet_takes_of_every_group(monkeypatch):
     many = [GOOD | {"id": f"q-{i}", "top": True} for i in range(50)]
     one = [GOOD | {"id": "only", "top": True}, GOOD | {"id": "not-asked"}]
     bank_of(monkeypatch, rms_norm=many, frontier=one)
-    chosen = asked.chosen()
-    assert len(chosen) == asked.SHEET
+    chosen = interview_pages.chosen()
+    assert len(chosen) == interview_pages.SHEET
     assert chosen[-1] == ("frontier", one[0])
     assert [row["id"] for _, row in chosen[:-1]] == [f"q-{i}" for i in range(39)]
-    assert asked.sheet("en").count("1. **[") == asked.SHEET
+    assert interview_pages.sheet("en").count("1. **[") == interview_pages.SHEET
 
 
 @pytest.mark.parametrize(
@@ -102,13 +109,13 @@ def test_the_sheet_takes_of_every_group(monkeypatch):
 def test_evidence_is_a_link(evidence, link, monkeypatch):
     bank_of(monkeypatch, rms_norm=[of_evidence(evidence)])
     for language in LANGUAGES:
-        assert link in asked.questions("rms-norm", language)
+        assert link in interview_pages.questions("rms-norm", language)
 
 
 def test_a_section_is_named_by_page_and_heading(monkeypatch):
     bank_of(monkeypatch, rms_norm=[of_evidence(f"{RMS_NORM}#backward")])
     title = next(h.title for h in headings(EN[RMS_NORM].text) if h.id == "backward")
-    assert f"[RMSNorm: {title}](" in asked.questions("rms-norm", "en")
+    assert f"[RMSNorm: {title}](" in interview_pages.questions("rms-norm", "en")
 
 
 @pytest.mark.parametrize(
@@ -124,7 +131,7 @@ def test_a_section_is_named_by_page_and_heading(monkeypatch):
 def test_unknown_evidence_is_one_line(evidence, says, monkeypatch):
     bank_of(monkeypatch, rms_norm=[of_evidence(evidence)])
     with pytest.raises(SourceError) as caught:
-        asked.check("en")
+        interview_pages.check("en")
     assert str(caught.value) == says
 
 
@@ -132,24 +139,26 @@ def test_unknown_fact_is_one_line(monkeypatch):
     short = {"en": "[[ facts.guesses.all ]]", "zh": "[[ facts.guesses.all ]]"}
     bank_of(monkeypatch, rms_norm=[GOOD | {"short": short}])
     with pytest.raises(SourceError, match=r"^unknown .* 'guesses'; known: "):
-        asked.check("en")
+        interview_pages.check("en")
 
 
 def test_item_without_its_check_is_one_line(monkeypatch):
     bank_of(monkeypatch, rms_norm=[GOOD_ITEM | {"id": "nobody-wrote-it"}])
     with pytest.raises(SourceError, match=r"quiz_rms_norm\.py has no nobody_wrote_it"):
-        asked.check("en")
+        interview_pages.check("en")
 
 
 def test_unknown_name_is_one_line():
     with pytest.raises(SourceError, match="known: count, quiz_count"):
-        asked.make("quiz_of_fish", "en")
+        interview_pages.make("quiz_of_fish", "en")
 
 
 def test_facts_and_citations_are_filled_in(monkeypatch):
     text = "[[ facts.norm_speed_cpu.noise ]] [[ cite.zhang2019rms ]]"
     bank_of(monkeypatch, rms_norm=[GOOD | {"answer": {"en": text, "zh": text}}])
-    assert "(https://arxiv.org/abs/1910.07467)" in asked.questions("rms-norm", "en")
+    assert "(https://arxiv.org/abs/1910.07467)" in interview_pages.questions(
+        "rms-norm", "en"
+    )
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -157,7 +166,7 @@ def test_the_answer_of_a_follow_up_is_folded_behind_it(language, monkeypatch):
     hard = {"en": 'Is `"a"` $< b$?', "zh": '`"a"` $< b$ 吗？'}  # for a box's title
     follow_up = GOOD["follow_up"] | {"question": hard}
     bank_of(monkeypatch, rms_norm=[GOOD | {"follow_up": follow_up}])
-    made = asked.questions("rms-norm", language)
+    made = interview_pages.questions("rms-norm", language)
     label = {"en": "The follow-up: ", "zh": "追问："}[language]
     answer = follow_up["answer"][language]
     box = f'    ??? question "{label}{hard[language]}"\n\n        {answer}\n'
@@ -166,7 +175,7 @@ def test_the_answer_of_a_follow_up_is_folded_behind_it(language, monkeypatch):
     assert f"\n    {quoted}\n" in made
     page = ROOT / "docs" / language / "pages/interview/rms-norm.md"
     text = "\n".join(
-        part.text for part in plain.parts(page, language, "https://a.org/")
+        part.text for part in resolved.parts(page, language, "https://a.org/")
     )
     assert text.split(f"**{label}{hard[language]}**")[1].split()[0] == answer
 
@@ -175,17 +184,26 @@ def test_an_item_is_the_same_in_both_languages(monkeypatch):
     item = {k: v for k, v in GOOD_ITEM.items() if k != "check"}
     bank_of(monkeypatch, rms_norm=[item])
     orders = {
-        tuple(re.findall(r'value="(\w+)"', asked.quiz_page("quiz-methods", language)))
+        tuple(
+            re.findall(
+                r'value="(\w+)"', interview_pages.quiz_page("quiz-methods", language)
+            )
+        )
         for language in LANGUAGES
     }
     assert len(orders) == 1 and sorted(*orders) == ["one", "three", "two"]
-    letter = re.search(r'data-letter="(\w)"', asked.quiz_page("quiz-methods", "en"))[1]
-    assert f"{letter} is right." in asked.quiz_page("quiz-methods", "en")
+    letter = re.search(
+        r'data-letter="(\w)"', interview_pages.quiz_page("quiz-methods", "en")
+    )[1]
+    assert f"{letter} is right." in interview_pages.quiz_page("quiz-methods", "en")
 
 
 def test_each_letter_is_right_equally_often():
     letters = Counter(
-        (len(row["options"]), list(asked.shuffled(row).values()).index(row["answer"]))
+        (
+            len(row["options"]),
+            list(interview_pages.shuffled(row).values()).index(row["answer"]),
+        )
         for _, row in interview.items()
     )
     for size in {size for size, _ in letters}:
@@ -196,7 +214,9 @@ def test_each_letter_is_right_equally_often():
 def test_the_next_letter_cannot_be_guessed():
     """In the order of the pages, the letter after a letter is not always the same."""
     order = [row for group in GROUPS for row in interview.quiz(group)]
-    places = [list(asked.shuffled(r).values()).index(r["answer"]) for r in order]
+    places = [
+        list(interview_pages.shuffled(r).values()).index(r["answer"]) for r in order
+    ]
     steps = Counter((b - a) % 4 for a, b in pairwise(places))
     assert max(steps.values()) < len(order) / 2
 
@@ -204,15 +224,17 @@ def test_the_next_letter_cannot_be_guessed():
 def test_pages_link_back(monkeypatch):
     bank_of(monkeypatch, rms_norm=[of_evidence(f"{RMS_NORM}#backward")])
     for language in LANGUAGES:
-        text = asked.append_links("text\n", RMS_NORM, language)
+        text = interview_pages.append_links("text\n", RMS_NORM, language)
         assert text.startswith("text\n")
         assert "](../interview/rms-norm.md#a-question)" in text
-        assert asked.append_links("text\n", "no/page.md", language) == "text\n"
+        assert (
+            interview_pages.append_links("text\n", "no/page.md", language) == "text\n"
+        )
 
 
 def test_subject_is_the_title_without_its_section():
-    assert asked.subject("numerics", "en") == "Numerics"
-    assert lists.subject("面试：数值精度") == "数值精度"
+    assert interview_pages.subject("numerics", "en") == "Numerics"
+    assert reference_lists.subject("面试：数值精度") == "数值精度"
 
 
 def test_programs_read_plain_markdown(monkeypatch):
@@ -223,7 +245,7 @@ def test_programs_read_plain_markdown(monkeypatch):
         ("rms-norm", ["# A.", "**Answer**", "**Short answer**\n\nA."]),
         ("quiz-methods", ["A?", "-  A. A.", " is right.", "- **A**: B."]),
     ):
-        parts = plain.parts(folder / f"{name}.md", "en", "https://example.org/en/")
+        parts = resolved.parts(folder / f"{name}.md", "en", "https://example.org/en/")
         text = "\n".join(part.text for part in parts)
         assert not re.search(r"</?\w+[ >]|\?\?\?|\[\[", text), text
         for words in wanted:

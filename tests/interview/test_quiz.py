@@ -8,8 +8,8 @@ from math import sqrt
 
 import pytest
 
-from scripts.site import interview
-from scripts.site.source import LANGUAGES
+from scripts.site.questions import interview
+from scripts.site.reading.source import LANGUAGES
 
 CHECKED = [(group, row) for group, row in interview.items() if row.get("check")]
 

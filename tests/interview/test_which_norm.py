@@ -5,8 +5,8 @@ import re
 import pytest
 import yaml
 
-from scripts.site import interview
-from scripts.site.source import ROOT
+from scripts.site.questions import interview
+from scripts.site.reading.source import ROOT
 
 MODELS = yaml.safe_load((ROOT / "docs/data/models.yml").read_text(encoding="utf-8"))
 ROW = next(r for _, r in interview.bank() if r["id"] == "which-model-uses-which-norm")

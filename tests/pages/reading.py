@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import yaml
 
-from scripts.site import source
-from scripts.site.source import ROOT
+from scripts.site.reading import source
+from scripts.site.reading.source import ROOT
 
 # Pages that the build writes from data.
 LISTS = {f"reference/{name}.md" for name in ("rejected", "glossary", "bibliography")}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts.site import source
+from scripts.site.reading import source
 from tests.browser.length import is_topical
 
 SKIP = re.compile(r"<!-- *skip\b.*")

@@ -7,19 +7,11 @@ from string import Formatter
 import pytest
 
 from scripts.measure import digest, look, records
-from scripts.site import (
-    asked,
-    atlas,
-    citations,
-    claims,
-    diagram,
-    explore,
-    facts,
-    lists,
-    mock,
-    render,
-)
-from scripts.site.source import ROOT, without_fences
+from scripts.site import atlas, render
+from scripts.site.data import citations, claims, facts, reference_lists
+from scripts.site.pictures import diagram, explore
+from scripts.site.questions import interview_pages, mock
+from scripts.site.reading.source import ROOT, without_fences
 from tests.pages import test_numbers, test_terms, test_typography
 
 NAME = re.compile(r"\[\[(.*?)\]\]")
@@ -57,10 +49,10 @@ def known() -> dict[str, set[str]]:
         "designs": set(facts.designed()),
         "diagrams": set(diagram.names()),
         "explore": set(explore.names()),
-        "lists": set(lists.NAMES),
+        "lists": set(reference_lists.NAMES),
         "claims": set(claims.names()),
         "atlas": set(atlas.NAMES),
-        "interview": set(asked.names()),
+        "interview": set(interview_pages.names()),
         "mock": set(mock.NAMES),
         "cite": set(citations.references()),
     }

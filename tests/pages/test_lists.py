@@ -4,12 +4,13 @@ import re
 
 import pytest
 
-from scripts.site import citations, lists, source
-from scripts.site.source import LANGUAGES, SourceError, headings
+from scripts.site.data import citations, reference_lists
+from scripts.site.reading import source
+from scripts.site.reading.source import LANGUAGES, SourceError, headings
 from tests.pages import test_numbers, test_terms, test_typography
 from tests.pages.reading import EN, ZH
 
-GLOSSARY = source.read_yaml(lists.DATA / "glossary.yml")
+GLOSSARY = source.read_yaml(reference_lists.DATA / "glossary.yml")
 PAGES = {"zh": ZH, "en": EN}
 
 
@@ -36,34 +37,34 @@ def test_glossary_leads_to_its_pages(lang, obeyed):
 
 @pytest.mark.parametrize("lang", LANGUAGES)
 def test_bibliography_is_complete(lang):
-    text = lists.make("bibliography", lang)
+    text = reference_lists.make("bibliography", lang)
     for key in citations.references():
         assert text.count(f'id="ref-{key}"') == 1, key
 
 
 def test_glossary_has_one_line_a_term():
     for lang in LANGUAGES:
-        assert lists.make("glossary", lang).count("\n- ") == len(GLOSSARY) - 1
+        assert reference_lists.make("glossary", lang).count("\n- ") == len(GLOSSARY) - 1
 
 
 @pytest.mark.parametrize("lang", LANGUAGES)
 def test_every_rejected_variant_folds_under_its_page(lang):
     """76 screens otherwise; the summary counts what is folded below it."""
-    text = lists.make("rejected", lang)
+    text = reference_lists.make("rejected", lang)
     blocks = re.split(r"^\?\?\? note ", text, flags=re.MULTILINE)
-    assert not blocks[0] and len(blocks) == len(lists.rejected_data()) + 1
+    assert not blocks[0] and len(blocks) == len(reference_lists.rejected_data()) + 1
     for block in blocks[1:]:
         summary, *held = block.splitlines()
         assert all(line.startswith("    ") for line in held if line)
         count = sum(line.startswith("    - `") for line in held)
         assert summary.endswith(f' ({count})"')
         assert sum(line.startswith("    ## [") for line in held) == 1
-    assert text.count("\n    - `") == int(lists.rejected_count())
+    assert text.count("\n    - `") == int(reference_lists.rejected_count())
 
 
 def test_unknown_list_is_named():
     with pytest.raises(SourceError, match="known: bibliography"):
-        lists.make("index", "en")
+        reference_lists.make("index", "en")
 
 
 def test_damaged_data_is_one_line(tmp_path, monkeypatch):

@@ -9,11 +9,11 @@ import yaml
 
 from scripts.experiments import model_atlas
 from scripts.measure import records
-from scripts.site import citations
 from scripts.site.atlas import models
 from scripts.site.atlas.words import WORDS as OF_ATLAS
 from scripts.site.atlas.words import decimal
-from scripts.site.source import LANGUAGES, ROOT
+from scripts.site.data import citations
+from scripts.site.reading.source import LANGUAGES, ROOT
 from tests.pages import test_terms, test_typography
 
 FILE = ROOT / "docs" / "data" / "models.yml"
@@ -292,7 +292,7 @@ def test_an_eps_of_base_models_is_said_of_them_alone():
 
 
 def test_the_time_line_claims_no_end_and_one_lane_for_post_norm():
-    from scripts.site.diagrams import norm_timeline
+    from scripts.site.pictures.diagrams import norm_timeline
 
     assert "ends in" not in norm_timeline.WORDS["en"]["alt"]
     layer_norm = [row for row in ROWS if norm_timeline.lane(row) == "pre_layer"]

@@ -6,7 +6,7 @@ from itertools import zip_longest
 
 import pytest
 
-from scripts.site import source
+from scripts.site.reading import source
 from tests.pages.reading import EN, ZH, nav, nav_files
 
 BOX = re.compile(r"^( *)(!!!|\?\?\?\+?) +(\w+)")

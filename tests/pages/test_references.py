@@ -7,9 +7,9 @@ import yaml
 from pybtex.database import BibliographyDataError, parse_string
 from pybtex.scanner import PybtexSyntaxError
 
-from scripts.site import claims
-from scripts.site.citations import BIBLIOGRAPHY
-from scripts.site.source import ROOT
+from scripts.site.data import claims
+from scripts.site.data.citations import BIBLIOGRAPHY
+from scripts.site.reading.source import ROOT
 
 KEY = re.compile(r"[a-z]+\d{4}[a-z0-9]+")  # firstauthor, year, word
 KINDS = {"article", "inproceedings", "misc"}

@@ -9,7 +9,7 @@ from pathlib import Path
 import markdown
 import pytest
 
-from scripts.site import source
+from scripts.site.reading import source
 
 FILES = sorted(p for p in source.SNIPPETS.rglob("*") if p.suffix in (".py", ".out"))
 FILES = [path.relative_to(source.SNIPPETS).as_posix() for path in FILES]

@@ -5,8 +5,8 @@ import re
 import pytest
 import yaml
 
-from scripts.site import source
-from scripts.site.search import other_names
+from scripts.site.publish.search import other_names
+from scripts.site.reading import source
 from tests.pages.reading import FORMULA, plain
 
 ID = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")

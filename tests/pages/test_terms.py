@@ -5,8 +5,8 @@ import re
 import pytest
 import yaml
 
-from scripts.site.search import ALSO
-from scripts.site.source import ROOT
+from scripts.site.publish.search import ALSO
+from scripts.site.reading.source import ROOT
 from tests.pages.reading import paragraphs
 
 TERMS = yaml.safe_load((ROOT / "docs/data/terms.yml").read_text(encoding="utf-8"))

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from scripts.site.source import without_fences
+from scripts.site.reading.source import without_fences
 from tests.pages.reading import CITE, CODE, FACT, FORMULA, paragraphs
 
 HAN = r"[\u3400-\u9fff]"

@@ -10,7 +10,7 @@ import re
 import pytest
 
 from scripts.measure import records
-from scripts.site.source import ROOT, without_fences
+from scripts.site.reading.source import ROOT, without_fences
 from tests.pages.test_facts import texts
 
 VERDICT = re.compile(

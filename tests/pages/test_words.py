@@ -5,7 +5,7 @@ import re
 import pytest
 import yaml
 
-from scripts.site.source import ROOT
+from scripts.site.reading.source import ROOT
 from tests.pages.reading import FACT, paragraphs
 
 SHOWN = ("snippets/*/*", "docs/data/*", "docs/labs/*.py", "docs/portal/*.html")

@@ -24,7 +24,7 @@ COPIED = [
 ]
 
 UNUSED = [  # by one topic alone
-    "scripts/site/diagrams",
+    "scripts/site/pictures/diagrams",
     "docs/data/claims",
     "docs/data/interview",
     "docs/data/quiz",

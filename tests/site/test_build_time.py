@@ -9,7 +9,9 @@ COMPARE = r"""
 import pathlib, re, shutil, sys, tempfile, time, yaml
 from mkdocs.commands.build import build
 from mkdocs.config import load_config
-from scripts.site import asked, atlas, claims, lists, mock
+from scripts.site import atlas
+from scripts.site.pages.expand import WRITTEN
+from scripts.site.questions import mock
 import logging; logging.disable(logging.WARNING)
 LIMIT = float(sys.argv[1])
 
@@ -26,8 +28,7 @@ def run(file):
         config.plugins.on_startup(command="build", dirty=False)
         build(config)
 
-MAKERS = {"lists": lists, "claims": claims, "interview": asked, "mock": mock}
-MAKERS["atlas"] = atlas
+MAKERS = WRITTEN | {"mock": mock, "atlas": atlas}
 LIST = re.compile(rf"\[\[ ({'|'.join(MAKERS)})\.(\w+) \]\]")
 
 def expanded(language):

@@ -1,6 +1,7 @@
 """What is generated is up to date, and a second run renders nothing."""
 
-from scripts.site import outputs, render
+from scripts.site import render
+from scripts.site.reading import outputs
 
 
 def test_second_run_renders_nothing(capsys):

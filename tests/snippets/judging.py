@@ -1,6 +1,6 @@
 """Judges the functions of a reader's file, with the standard library alone.
 
-`scripts/site/judge.py` puts this text into the one file that readers download.
+`scripts/site/notebooks/judge.py` puts this text into the file that readers download.
 """
 
 import ast

@@ -6,7 +6,7 @@ from functools import partial
 
 from scripts.site.atlas import compare, entries, models, table
 from scripts.site.atlas.rows import PARTS
-from scripts.site.source import SourceError
+from scripts.site.reading.source import SourceError
 
 NAMES = {
     "table": table.table,

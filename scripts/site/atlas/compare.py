@@ -18,8 +18,8 @@ from scripts.site.atlas import compare_words, drawing
 from scripts.site.atlas import rows as atlas
 from scripts.site.atlas.table import breakable
 from scripts.site.atlas.words import WORDS, decimal, reason_words
-from scripts.site.javascript import running
-from scripts.site.source import ROOT, SourceError, embedded
+from scripts.site.reading.javascript import running
+from scripts.site.reading.source import ROOT, SourceError, embedded
 
 SCRIPT = ROOT / "docs" / "theme" / "overrides" / "assets" / "compare.js"
 SAFE = ":_-."  # what stays as it is in an address

@@ -2,10 +2,10 @@
 
 import html
 
-from scripts.site import citations
 from scripts.site.atlas import rows
 from scripts.site.atlas.words import WORDS, decimal, gain_words
-from scripts.site.source import ROOT, SourceError, read_yaml
+from scripts.site.data import citations
+from scripts.site.reading.source import ROOT, SourceError, read_yaml
 
 FILE = ROOT / "docs" / "data" / "models.yml"
 # Ten families and the model that answers for each; whether a matrix has a bias in the

@@ -9,7 +9,7 @@ from functools import cache
 
 from scripts.measure import records
 from scripts.site.atlas.words import decimal
-from scripts.site.source import SourceError
+from scripts.site.reading.source import SourceError
 
 NORM = (
     *("site", "name", "class", "kind", "gain", "bias", "eps", "cast", "fp16"),

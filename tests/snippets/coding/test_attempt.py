@@ -7,7 +7,7 @@ import types
 
 import pytest
 
-from scripts.site.source import ROOT, SNIPPETS
+from scripts.site.reading.source import ROOT, SNIPPETS
 from tests.snippets import conftest, judging
 
 RIGHT = (SNIPPETS / "coding" / "layer_norm.py").read_text(encoding="utf-8")

@@ -9,7 +9,7 @@ import importlib
 from scripts.examine import faults
 from scripts.examine.load import load
 from scripts.examine.probe import probe
-from scripts.site.source import LANGUAGES, ROOT
+from scripts.site.reading.source import LANGUAGES, ROOT
 from tests.examine import planted
 
 PAGES = "docs/{}/pages/practice/examine-your-model.md"

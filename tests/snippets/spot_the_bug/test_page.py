@@ -4,7 +4,7 @@ import importlib
 
 import pytest
 
-from scripts.site.source import ROOT, SNIPPETS, without_fences
+from scripts.site.reading.source import ROOT, SNIPPETS, without_fences
 
 LISTINGS = sorted(p.stem for p in (SNIPPETS / "spot_the_bug").glob("*.py"))
 PAGES = {

@@ -1,0 +1,226 @@
+"""Pages written from data: `[[ lists.glossary ]]`, bibliography, rejected, contents.
+
+Each list is Markdown, made in the page's language while the site builds.
+"""
+
+import re
+import textwrap
+from functools import cache
+from pathlib import Path
+
+import yaml
+
+from scripts.site.data import citations
+from scripts.site.reading.source import FRONT_MATTER, ROOT, YAML, SourceError, read_yaml
+
+DATA = ROOT / "docs" / "data"
+REJECTED = DATA / "rejected"
+LISTS = ("bibliography", "contents", "glossary", "rejected")
+NAMES = (*LISTS, "rejected_count")
+WORDS = {
+    "en": {
+        "papers": "Papers",
+        "sources": "Code, documentation and threads",
+        "cited": "Cited on",
+        "comma": ", ",
+        "see": "See",
+        "colon": ": ",
+    },
+    "zh": {
+        "papers": "论文",
+        "sources": "代码、文档与讨论",
+        "cited": "引用处：",
+        "comma": "、",
+        "see": "见",
+        "colon": "：",
+    },
+}
+
+
+def pages(language: str) -> dict[str, str]:
+    """Title of each Markdown page by its path below ``pages``."""
+    return _pages(ROOT / "docs" / language / "pages")
+
+
+@cache
+def _pages(folder: Path) -> dict[str, str]:
+    return {
+        file.relative_to(folder).as_posix(): _title(file, file.stat().st_mtime_ns)
+        for file in sorted(folder.rglob("*.md"))
+    }
+
+
+def read_again() -> None:
+    """Forget the pages' titles: a build begins, and some may have changed."""
+    _pages.cache_clear()
+
+
+@cache
+def _title(file: Path, stamp: int) -> str:
+    front = FRONT_MATTER.match(file.read_text(encoding="utf-8"))
+    return yaml.load(front[1], YAML).get("title", "") if front else ""
+
+
+def subject(title: str) -> str:
+    """A title without the name of its section: 'Claims: LayerNorm' is LayerNorm."""
+    return re.split(r"[:：] ?", title, maxsplit=1)[-1]
+
+
+def append_folded(markdown: str, title: str, links: list[str]) -> str:
+    """A page with a folded list of links at its end, unless there are none."""
+    if not links:
+        return markdown
+    head = f'??? question "{title} ({len(links)})"'
+    items = [f"    - {link}" for link in links]
+    return "\n".join([markdown.rstrip("\n"), "", head, "", *items, ""])
+
+
+def bibliography(language: str) -> str:
+    """All references, papers first, each with the pages that cite it."""
+    words, folder = WORDS[language], ROOT / "docs" / language / "pages"
+    citing: dict[str, list[str]] = {}
+    for path, title in pages(language).items():
+        text = (folder / path).read_text(encoding="utf-8")
+        for key in dict.fromkeys(m["key"] for m in citations.CITED.finditer(text)):
+            citing.setdefault(key, []).append(f"[{title}](../{path})")
+    known = sorted(
+        citations.references().values(),
+        key=lambda r: (r.names[0].lower(), r.year, r.title),
+    )
+    parts = []
+    for heading, is_paper in (("papers", True), ("sources", False)):
+        parts.append(f"## {words[heading]} {{ #{heading} }}\n")
+        for reference in known:
+            if ("github.com" not in reference.url and not _is_docs(reference)) is (
+                is_paper
+            ):
+                where = words["comma"].join(citing.get(reference.key, []))
+                tail = f" {words['cited']} {where}" if where else ""
+                parts.append(f"- {reference.entry}{tail.rstrip()}")
+        parts.append("")
+    return "\n".join(parts)
+
+
+def _is_docs(reference) -> bool:
+    return not (reference.where or "arxiv.org" in reference.url)
+
+
+def glossary(language: str) -> str:
+    """The terms that have a definition, in alphabetical order of the English."""
+    words, titles = WORDS[language], pages(language)
+    chinese = {term["en"]: term["zh"] for term in read_yaml(DATA / "terms.yml")}
+    parts = []
+    for name, entry in sorted(
+        read_yaml(DATA / "glossary.yml").items(), key=lambda item: item[0].lower()
+    ):
+        if name not in chinese:
+            raise SourceError(f"glossary.yml: {name!r} is not in terms.yml")
+        first, second = name, chinese[name]
+        if language == "zh":
+            first, second = second, first
+        also = f" ({second})" if language == "en" else f"（{second}）"
+        head = f"**{first}**" + (also if first.lower() != second.lower() else "")
+        path, _, anchor = entry["page"].partition("#")
+        if path not in titles:
+            raise SourceError(f"glossary.yml: {name}: no page {path}")
+        link = f"[{titles[path]}](../{path}{'#' + anchor if anchor else ''})"
+        space = " " if language == "en" else ""
+        parts.append(
+            f'- <span id="{re.sub("[^a-z0-9]+", "-", name.lower())}"></span>'
+            f"{head}{words['colon']}{entry[language]}{space}{words['see']} {link}"
+            + ("." if language == "en" else "。")
+        )
+    return "\n".join(parts)
+
+
+def rejected_data() -> dict[str, dict]:
+    """{page's snippet folder: {test module: {variant: {language: what is wrong}}}}"""
+    return {path.stem: read_yaml(path) for path in sorted(REJECTED.glob("*.yml"))}
+
+
+def rejected_count() -> str:
+    """How many known-wrong variants are described."""
+    suites = [suite for page in rejected_data().values() for suite in page.values()]
+    return str(sum(len(suite) for suite in suites))
+
+
+def rejected(language: str) -> str:
+    """What is wrong with each known-wrong variant: a folded block a page.
+
+    The heading is within the fold, so that its anchor opens it.
+    """
+    words, data, parts = WORDS[language], rejected_data(), []
+    for path, title in in_reading_order(language):
+        slug = Path(path).stem
+        suites = data.pop(slug.replace("-", "_"), {})  # the interview repeats a name
+        if not suites:
+            continue
+        held = [f"## [{title}](../{path}) {{ #{slug} }}", ""]
+        for suite, variants in suites.items():
+            held += [f"`{slug.replace('-', '_')}/{suite}.py` ({len(variants)})", ""]
+            held += [
+                f"- `{name}`{words['colon']}{text[language]}"
+                for name, text in variants.items()
+            ]
+            held.append("")
+        count = sum(map(len, suites.values()))
+        parts += [f'??? note "{title} ({count})"', ""]
+        parts += [textwrap.indent("\n".join(held), "    ")]
+    return "\n".join(parts)
+
+
+def in_reading_order(language: str) -> list[tuple[str, str]]:
+    """(path, title) of the pages of the navigation."""
+    text = (ROOT / "docs" / language / "mkdocs.yml").read_text(encoding="utf-8")
+    order = re.findall(r": ([\w/-]+\.md)$", text, re.MULTILINE)
+    titles = pages(language)
+    return [(path, titles[path]) for path in order if path in titles]
+
+
+def contents(language: str) -> str:
+    """The sections of the navigation with their pages, for the home page.
+
+    A name that stands for several pages or sections gives way to the page's title:
+    RMSNorm of the interview is 'Interview: RMSNorm'.
+    """
+    path = ROOT / "docs" / language / "mkdocs.yml"
+    text = re.sub(r"!ENV .*", "", path.read_text(encoding="utf-8"))
+    nav, titles = yaml.load(text, YAML)["nav"], pages(language)
+    sections = {
+        section: list(_leaves(held))
+        for entry in nav
+        for section, held in entry.items()
+        if isinstance(held, list)
+    }
+    names = [name for held in sections.values() for name, _ in held] + [*sections]
+    parts = []
+    for section, held in sections.items():
+        links = " · ".join(
+            f"[{titles[path] if names.count(name) > 1 else name}]({path})"
+            for name, path in held
+        )
+        parts.append(f"- **{section}**{WORDS[language]['colon']}{links}")
+    return "\n".join(parts)
+
+
+def _leaves(entries: list[dict]):
+    """(title, path) of each page of a part of the navigation."""
+    for entry in entries:
+        for title, held in entry.items():
+            yield from _leaves(held) if isinstance(held, list) else [(title, held)]
+
+
+def make(name: str, language: str) -> str:
+    """One list by name. SourceError for an unknown one."""
+    if name == "rejected_count":
+        return rejected_count()
+    if name not in NAMES:
+        known = ", ".join(NAMES)
+        raise SourceError(f"unknown list {name!r}; known: {known}")
+    makers = {
+        "bibliography": bibliography,
+        "contents": contents,
+        "glossary": glossary,
+        "rejected": rejected,
+    }
+    return makers[name](language)

@@ -1,0 +1,108 @@
+"""Search: a page's other names, the field's terms as words, and the order of pages."""
+
+import json
+import logging
+import re
+from functools import cache
+from pathlib import Path
+
+from mkdocs.exceptions import PluginError
+
+from scripts.site.reading.source import ROOT, read_yaml
+
+TERMS = ROOT / "docs" / "data" / "terms.yml"
+ORDER = "/* ranked.js */{"
+RANKED = ROOT / "docs" / "theme" / "search" / "ranked.js"
+# The line under a title with the words that people type.
+LISTING = re.compile(r"<pre>.*?</pre>", re.DOTALL)
+ALSO = re.compile(r"^\*(?:Also called: |又名：)(.+)\*$", re.MULTILINE)
+# Material 9.8.1 splits a Chinese query into words of the index, but its loops stop
+# one character early: 均方根 was looked up as 均方, 带宽 as 带. Old and new code of
+# the search worker; a Material whose worker reads otherwise fails the build.
+# Its search is wrapped: `ranked` puts the pages in order.
+MENDED = {
+    "search(e){if(e=e.replace(": (
+        "search(e){return self.ranked(e,{search:q=>this.found(q),index:this.index,"
+        "map:this.map,separator:lunr.tokenizer.separator})}found(e){if(e=e.replace("
+    ),
+    "for(let o=s+1;o<t.length;o++)t.slice(s,o)in e": (
+        "for(let o=s+1;o<=t.length;o++)t.slice(s,o)in e"
+    ),
+    "n[a]&&a<t.length-1&&": "n[a]&&a<t.length&&",
+    # Lunr takes two parts of its index for one where their names run into each other:
+    # edge 1 to node 23 with edge 4 to node 5, and edge 1 to node 2345. Words that no
+    # page has come up then, and every query that begins one of them finds nothing.
+    "e=e+s+o.id}return e}": 'e=e+s+o.id+","}return e}',
+}
+
+
+def other_names(markdown: str) -> list[str]:
+    """What a page's line "Also called" lists; the search weighs these as titles."""
+    line = ALSO.search(markdown)
+    names = re.split(r"[,;，、；]", line[1].rstrip(".。")) if line else []
+    return [name.strip() for name in names if name.strip()]
+
+
+@cache
+def teach_jieba() -> None:
+    """Add every Chinese term of terms.yml to jieba's dictionary, once a process.
+
+    Material segments pages with the same jieba, so a reader who types 均方根 finds it.
+    """
+    import jieba
+
+    jieba.setLogLevel(logging.WARNING)
+    for term in read_yaml(TERMS):
+        for word in str(term.get("zh") or "").split("/"):
+            if any("\u4e00" <= character <= "\u9fff" for character in word):
+                jieba.add_word(word.strip())
+
+
+def mend_worker(site_dir: str) -> None:
+    """Let the built site's search order pages and look up whole Chinese words."""
+    for path in Path(site_dir).glob("assets/javascripts/workers/search.*.min.js"):
+        code = path.read_text(encoding="utf-8")
+        for old, new in MENDED.items():
+            if new in code and old not in code:  # a page was built anew, not the site
+                continue
+            if code.count(old) != 1:
+                raise PluginError(f"{path.name}: Material's search worker has changed")
+            code = code.replace(old, new)
+        if not code.startswith(ORDER):
+            code = f"{ORDER}{_ranked()}}}\n{code}"
+        path.write_text(code, encoding="utf-8")
+
+
+def _ranked() -> str:
+    """The order of pages as a plain script: a worker of this kind has no imports."""
+    code = RANKED.read_text(encoding="utf-8")
+    code = re.sub(r"^\s*//.*\n", "", code, flags=re.MULTILINE)
+    code = code.replace(
+        "const PREFERRED = {}", f"const PREFERRED = {_json(preferred())}", 1
+    )
+    return code.replace("export const ranked", "self.ranked", 1)
+
+
+def preferred() -> dict[str, str]:
+    """What people type -> the term of terms.yml for it, longest first.
+
+    A word that is itself a term for something else (标准化) stays what it is.
+    """
+    terms = read_yaml(TERMS)
+    own = {term["zh"] for term in terms}
+    pairs = [(word, term["zh"]) for term in terms for word in term["avoid"]]
+    pairs = [(word, term) for word, term in pairs if word not in own]
+    return dict(sorted(pairs, key=lambda pair: -len(pair[0])))
+
+
+def _json(data: object) -> str:
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+
+
+def slim_index(site_dir: str) -> None:
+    """Leave listings out of the index, a third of it, and write letters as letters."""
+    for path in Path(site_dir).glob("search/search_index.json"):
+        index = json.loads(path.read_text(encoding="utf-8"))
+        for document in index["docs"]:
+            document["text"] = LISTING.sub("", document["text"])
+        path.write_text(_json(index), encoding="utf-8")

@@ -1,0 +1,636 @@
+"""The file that judges readers' code: alone with torch, as strict as the suites."""
+
+import importlib
+import re
+import subprocess
+import sys
+import types
+
+import pytest
+
+from scripts.site.notebooks import judge
+from scripts.site.reading.source import SNIPPETS, SourceError
+
+URL = "https://norms.example/en/"
+SUITES = {
+    name: importlib.import_module(f"tests.snippets.coding.test_{name}")
+    for name in judge.tasks()
+}
+RMS_NORM = """
+import torch
+from torch import nn
+
+class RMSNorm(nn.Module):
+    def __init__(self, dim, eps=1e-6):
+        super().__init__()
+        self.eps = eps
+        self.weight = nn.Parameter(torch.ones(dim))
+
+    def forward(self, x):
+        wide = x.to(torch.promote_types(x.dtype, torch.float32))
+        length = torch.linalg.vector_norm(wide, dim=-1, keepdim=True)
+        mean = length**2 / x.shape[-1]
+        return (wide / torch.sqrt(mean + self.eps) * self.weight).type_as(x)
+"""
+LAYER_NORM = """
+import torch
+from torch import nn
+
+class LayerNorm(nn.Module):
+    def __init__(self, dim, eps=1e-5):
+        super().__init__()
+        self.dim, self.eps = dim, eps
+        self.weight = nn.Parameter(torch.ones(dim))
+        self.bias = nn.Parameter(torch.zeros(dim))
+
+    def forward(self, x):
+        kind = torch.float64 if x.dtype == torch.float64 else torch.float32
+        affine = self.weight.to(kind), self.bias.to(kind)
+        y = nn.functional.layer_norm(x.to(kind), (self.dim,), *affine, self.eps)
+        return y.to(x.dtype)
+"""
+GROUP_NORM = """
+import torch
+
+class GroupNorm(torch.nn.Module):
+    def __init__(self, groups, channels, eps=1e-5):
+        super().__init__()
+        self.groups, self.eps = groups, eps
+        self.weight = torch.nn.Parameter(torch.ones(channels))
+        self.bias = torch.nn.Parameter(torch.zeros(channels))
+
+    def forward(self, x):
+        kind = torch.promote_types(x.dtype, torch.float32)
+        parts = x.to(kind).chunk(self.groups, dim=1)
+        done = []
+        for part in parts:
+            dims = tuple(range(1, x.ndim))
+            c = part - part.mean(dims, keepdim=True)
+            done.append(c / (c.pow(2).mean(dims, keepdim=True) + self.eps).sqrt())
+        shape = (1, -1) + (1,) * (x.ndim - 2)
+        y = torch.cat(done, dim=1)
+        return (y * self.weight.view(shape) + self.bias.view(shape)).to(x.dtype)
+"""
+SOFT_CAP = """
+import torch
+
+def soft_cap(z, cap):
+    wide = z.to(torch.promote_types(z.dtype, torch.float32))
+    e = torch.exp(-2 * wide.abs() / cap)
+    value = -cap * torch.sign(wide) * torch.expm1(-2 * wide.abs() / cap) / (1 + e)
+    slope = 4 * e / (1 + e) ** 2
+    return value.to(z.dtype), slope.to(z.dtype)
+"""
+PRE_NORM = """
+def pre_norm_stack(x, branches, norms):
+    for index, branch in enumerate(branches):
+        x = x + branch(norms[index](x))
+    return norms[len(branches)](x)
+"""
+BACKWARD = """
+import torch
+
+def rms_norm_backward(grad_y, x, gain, eps=1e-6):
+    kind = torch.promote_types(x.dtype, torch.float32)
+    with torch.enable_grad():
+        a = x.detach().to(kind).requires_grad_()
+        b = gain.detach().to(kind).requires_grad_()
+        y = a * (a.square().mean(-1, keepdim=True) + eps).rsqrt() * b
+        found = torch.autograd.grad(y, (a, b), grad_y.to(kind))
+    return found[0].to(x.dtype), found[1].to(gain.dtype)
+"""
+BY_TORCH = """
+import torch
+from torch.nn import functional as F
+
+def wide(x):
+    return x if x.dtype == torch.float64 else x.float()
+
+def rms_norm(x, gain, eps=1e-6):
+    return F.rms_norm(wide(x), gain.shape, gain.to(wide(x).dtype), eps).to(x.dtype)
+"""
+BY_MATRIX = """
+import torch
+
+def layer_norm(x, gain, bias, eps=1e-5):
+    kind = torch.promote_types(x.dtype, torch.float32)
+    d = x.shape[-1]
+    centring = torch.eye(d, dtype=kind) - torch.full((d, d), 1 / d, dtype=kind)
+    h = x.to(kind)
+    c = h - h.mean(-1, keepdim=True)
+    c = c @ centring
+    scale = (torch.einsum("...i,...i->...", c, c) / d + eps).rsqrt().unsqueeze(-1)
+    return torch.addcmul(bias.to(kind), c * scale, gain.to(kind)).to(x.dtype)
+"""
+BY_GROUP = """
+import torch
+from torch.nn import functional as F
+
+def group_norm(x, groups, gain, bias, eps=1e-5):
+    kind = torch.promote_types(x.dtype, torch.float32)
+    y = F.group_norm(x.to(kind), groups, gain.to(kind), bias.to(kind), eps)
+    return y.to(x.dtype)
+"""
+BY_SUM = """
+import torch
+
+def rms_norm(x, gain, eps=1e-6):
+    kind = torch.promote_types(x.dtype, torch.float32)
+    rows = x.to(kind).reshape(-1, x.shape[-1])
+    done = [row * (row.dot(row) / row.numel() + eps) ** -0.5 * gain for row in rows]
+    return torch.stack(done).reshape(x.shape).to(x.dtype)
+"""
+BATCH_NORM = """
+import torch
+
+class BatchNorm(torch.nn.Module):
+    def __init__(self, features, eps=1e-5, momentum=0.1):
+        super().__init__()
+        self.eps, self.momentum = eps, momentum
+        self.weight = torch.nn.Parameter(torch.ones(features))
+        self.bias = torch.nn.Parameter(torch.zeros(features))
+        self.register_buffer("running_mean", torch.zeros(features))
+        self.register_buffer("running_var", torch.ones(features))
+
+    def forward(self, x):
+        if self.training and len(x) < 2:
+            raise ValueError("one sample")
+        wide, m = x.to(self.weight.dtype), self.momentum
+        mean, var = self.running_mean, self.running_var
+        if self.training:
+            mean, var = wide.mean(0), wide.var(0, correction=0)
+            new = wide.detach().mean(0), wide.detach().var(0)
+            self.running_mean = (1 - m) * self.running_mean + m * new[0]
+            self.running_var = (1 - m) * self.running_var + m * new[1]
+        scale = self.weight / torch.sqrt(var + self.eps)
+        return ((wide - mean) * scale + self.bias).to(x.dtype)
+"""
+BY_CALL = """
+from torch.nn import functional as F
+
+def batch_norm(x, gain, bias, mean, var, training, momentum=0.1, eps=1e-5):
+    wide = x.to(gain.dtype)
+    y = F.batch_norm(wide, mean, var, gain, bias, training, momentum, eps)
+    return y.to(x.dtype)
+"""
+MASKED = """
+import torch
+
+class MaskedBatchNorm(torch.nn.Module):
+    def __init__(self, features, eps=1e-5):
+        super().__init__()
+        self.eps = eps
+        self.weight = torch.nn.Parameter(torch.ones(features))
+        self.bias = torch.nn.Parameter(torch.zeros(features))
+
+    def forward(self, x, mask):
+        wide = torch.promote_types(x.dtype, torch.float32)
+        real = mask[..., None]
+        h = torch.where(real, x, 0).to(wide)
+        n = mask.sum()
+        c = torch.where(real, h - h.sum((0, 1)) / n, 0)
+        r = (torch.einsum("btd,btd->d", c, c) / n + self.eps).rsqrt()
+        return torch.where(real, c * r * self.weight + self.bias, 0).to(x.dtype)
+"""
+ADD = """
+import torch
+
+class AddRMSNorm(torch.nn.Module):
+    def __init__(self, dim, eps=1e-6):
+        super().__init__()
+        self.eps, self.weight = eps, torch.nn.Parameter(torch.ones(dim))
+
+    def forward(self, x, residual):
+        stream = residual + x
+        wide = stream.to(torch.promote_types(x.dtype, torch.float32))
+        gain = self.weight.to(wide.dtype)
+        y = torch.nn.functional.rms_norm(wide, gain.shape, gain, self.eps)
+        return y.to(x.dtype), stream
+"""
+ATTENTION = """
+import torch
+
+class QKNormAttention(torch.nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.width = width
+        self.q_norm = torch.nn.RMSNorm(width, eps=1e-6)
+        self.k_norm = torch.nn.RMSNorm(width, eps=1e-6)
+
+    def turned(self, x):
+        half = self.width // 2
+        kind = torch.promote_types(x.dtype, torch.float32)
+        power = torch.arange(half, dtype=kind) / half
+        angle = torch.arange(x.shape[1], dtype=kind)[:, None] * 10000.0**-power
+        a, b = x.to(kind).split(half, dim=-1)
+        cos, sin = angle.cos()[:, None], angle.sin()[:, None]
+        return torch.cat([a * cos - b * sin, b * cos + a * sin], -1).to(x.dtype)
+
+    def forward(self, q, k, v):
+        heads = [each.unflatten(-1, (-1, self.width)) for each in (q, k, v)]
+        q, k, v = self.q_norm(heads[0]), self.k_norm(heads[1]), heads[2]
+        q, k = self.turned(q), self.turned(k)
+        q = q.unflatten(2, (k.shape[2], -1))
+        scores = torch.einsum("btkgw,bskw->bkgts", q, k) / self.width**0.5
+        future = torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1)
+        share = scores.masked_fill(future, -torch.inf).softmax(-1)
+        return torch.einsum("bkgts,bskw->btkgw", share, v).flatten(2)
+"""
+BY_NUMPY = """
+import numpy as np
+
+def numpy_layer_norm(x, gain, bias, eps=1e-5):
+    kind = np.promote_types(x.dtype, "f4")
+    c = x - x.mean(-1, keepdims=True, dtype=kind)
+    r = 1 / np.sqrt(np.einsum("...i,...i->...", c, c) / x.shape[-1] + eps)
+    return (c * r[..., None] * gain + bias).astype(x.dtype)
+
+def numpy_rms_norm(x, gain, eps=1e-6):
+    wide = np.asarray(x, np.promote_types(x.dtype, "f4"))
+    length = np.linalg.norm(wide, axis=-1, keepdims=True)
+    root = np.hypot(length / np.sqrt(x.shape[-1]), np.sqrt(eps))
+    return (wide * gain / root).astype(x.dtype)
+"""
+BY_MOMENTS = """
+import torch
+
+def batch_norm_backward(grad_y, x, gain, eps=1e-5):
+    h, g = x.to(gain.dtype), grad_y.to(gain.dtype)
+    var, mean = torch.var_mean(h, 0, correction=0)
+    slope = gain / (var + eps).sqrt()
+    n = (h - mean) / (var + eps).sqrt()
+    projected = g - g.mean(0) - n * torch.einsum("nd,nd->d", g, n) / len(x)
+    return (slope * projected).to(x.dtype), (g * n).sum(0), g.sum(0)
+"""
+KERNELS = """
+import triton
+import triton.language as tl
+
+@triton.jit
+def rms_norm_kernel(
+    x, gain, y, stride, eps, WIDTH: tl.constexpr, COLUMNS: tl.constexpr
+):
+    at = tl.arange(0, COLUMNS)
+    x += tl.program_id(0) * stride
+    y += tl.program_id(0) * WIDTH
+    h = tl.load(x + at, at < WIDTH, 0.0).to(tl.float32)
+    root = tl.sqrt(tl.sum(h * h) / WIDTH + eps)
+    g = tl.load(gain + at, at < WIDTH, 0.0).to(tl.float32)
+    tl.store(y + at, (h / root * g).to(y.dtype.element_ty), at < WIDTH)
+
+@triton.jit
+def layer_norm_kernel(
+    x, gain, bias, y, stride, eps, WIDTH: tl.constexpr, COLUMNS: tl.constexpr
+):
+    # The pieces' means and squares are merged on the way: two walks.
+    at = tl.arange(0, COLUMNS)
+    x += tl.program_id(0) * stride
+    y += tl.program_id(0) * WIDTH
+    mean = 0.0
+    squares = 0.0
+    for first in range(0, WIDTH, COLUMNS):
+        inside = first + at < WIDTH
+        n = tl.minimum(COLUMNS, WIDTH - first)
+        h = tl.load(x + first + at, inside, 0.0).to(tl.float32)
+        here = tl.sum(h) / n
+        c = tl.where(inside, h - here, 0.0)
+        step = here - mean
+        squares += tl.sum(c * c) + step * step * first * n / (first + n)
+        mean += step * n / (first + n)
+    r = 1 / tl.sqrt(squares / WIDTH + eps)
+    for first in range(0, WIDTH, COLUMNS):
+        inside = first + at < WIDTH
+        h = tl.load(x + first + at, inside, 0.0).to(tl.float32)
+        g = tl.load(gain + first + at, inside, 0.0).to(tl.float32)
+        b = tl.load(bias + first + at, inside, 0.0).to(tl.float32)
+        z = (h - mean) * r * g + b
+        tl.store(y + first + at, z.to(y.dtype.element_ty), inside)
+"""
+RIGHT = [
+    BATCH_NORM,
+    BY_CALL,
+    MASKED,
+    ADD,
+    ATTENTION,
+    BY_NUMPY,
+    BY_MOMENTS,
+    KERNELS,
+    BY_TORCH,
+    BY_MATRIX,
+    BY_GROUP,
+    BY_SUM,
+    RMS_NORM,
+    LAYER_NORM,
+    GROUP_NORM,
+    SOFT_CAP,
+    PRE_NORM,
+    BACKWARD,
+]
+
+
+NARROW = """
+def rms_norm(x, gain, eps=1e-6):
+    return x / (x.square().mean(-1, keepdim=True) + eps).sqrt() * gain
+"""
+LLAMA = """
+def rms_norm(x, gain, eps=1e-6):
+    h = x.float()
+    h = h * (h.pow(2).mean(-1, keepdim=True) + eps).rsqrt()
+    return gain * h.to(x.dtype)
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("reader")
+    (path / "judge.py").write_text(judge.text("en", URL), encoding="utf-8")
+    return path
+
+
+def run(folder, *arguments) -> subprocess.CompletedProcess:
+    """In a folder of its own, where neither the repository nor a runner is found."""
+    command = [sys.executable, "-I", "judge.py", *arguments]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True)
+
+
+@pytest.fixture(scope="module")
+def module(folder):
+    spec = importlib.util.spec_from_file_location(
+        "judge_of_readers", folder / "judge.py"
+    )
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["judge_of_readers"] = module
+    spec.loader.exec_module(module)
+    yield module
+    del sys.modules["judge_of_readers"]
+
+
+def test_a_first_attempt(folder):
+    done = run(folder, "rms_norm", "mine.py")
+    assert done.stdout.startswith("wrote the stub to mine.py"), done.stderr
+    stub = (SNIPPETS / "coding" / "rms_norm_stub.py").read_text(encoding="utf-8")
+    assert (folder / "mine.py").read_text(encoding="utf-8") == stub
+    done = run(folder, "rms_norm", "mine.py")
+    assert (done.returncode, done.stdout) == (1, "rms_norm is not written yet\n")
+    assert (folder / "mine.py").read_text(encoding="utf-8") == stub
+    body = "return x / (x.square().mean(-1, keepdim=True) + eps).sqrt() * gain"
+    (folder / "mine.py").write_text(stub.replace("raise NotImplementedError", body))
+    done = run(folder, "mine.py")
+    assert done.returncode == 1
+    assert "float16" in done.stdout and "Traceback" not in done.stderr
+
+
+def test_right_ways_written_differently_pass(folder):
+    """At least ten, by other algebra, einsum, torch's own calls, modules and arrays."""
+    assert len(RIGHT) >= 10
+    paths = [folder / f"other_{number}.py" for number in range(len(RIGHT))]
+    for path, code in zip(paths, RIGHT, strict=True):
+        path.write_text(code, encoding="utf-8")
+    judging = (
+        "import judge, sys\nfor path in sys.argv[1:]: judge.main([path], judge.TASKS)"
+    )
+    names = [path.name for path in paths]
+    command = [sys.executable, "-c", judging, *names]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    wanted = sum(len(re.findall(r"^(?:def|class) ", code, re.M)) for code in RIGHT)
+    wanted -= BY_TORCH.count("def wide")
+    assert done.stdout.count(" is right: it passes ") == wanted, done.stdout
+    assert done.stdout.count("The point: ") == wanted
+    assert not done.stderr
+
+
+@pytest.mark.parametrize(
+    ("code", "first", "dtypes"),
+    [
+        (
+            NARROW,
+            "y[0, 0] is -0, expected -0.105353 (99 of 99",
+            ["float16", "bfloat16"],
+        ),
+        (LLAMA, "y[0, 29] is 0.54834, exp", ["float16", "bfloat16", "float64"]),
+    ],
+)
+def test_every_dtype_that_fails_is_told_half_types_first(code, first, dtypes, folder):
+    (folder / "narrow.py").write_text(code, encoding="utf-8")
+    done = run(folder, "narrow.py")
+    said = done.stdout.splitlines()
+    assert done.returncode == 1 and first in said[0]
+    for line, dtype in zip(said, dtypes, strict=False):
+        assert f"x of size 300 in torch.{dtype}," in line
+    assert not any("size 300" in line for line in said[len(dtypes) :])
+
+
+def test_at_most_a_handful_of_lines(module, tmp_path, capsys):
+    path = tmp_path / "off.py"
+    path.write_text("def rms_norm(x, gain, eps=1e-6):\n    return x.float() * 2\n")
+    assert module.main([str(path)], module.TASKS) == 1
+    *lines, last = capsys.readouterr().out.splitlines()
+    assert len(lines) == 5 and last == "... and 2 more"
+    path.write_text("def rms_norm(*given):\n    assert False\n")
+    assert module.main([str(path)], module.TASKS) == 1
+    assert "rms_norm: " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", SUITES)
+def test_solutions_pass_and_every_known_wrong_fails(name, module):
+    checks, suite = module.TASKS[name].checks(), SUITES[name]
+    for check in checks:
+        check(suite.JUDGED)
+    assert len(module.TASKS[name].rejected) == len(suite.VARIANTS) >= 8
+    for variant in suite.VARIANTS:
+        assert any(rejects(check, variant) for check in checks), variant.__name__
+
+
+@pytest.mark.parametrize("name", judge.listings())
+def test_listings_fail_unless_they_have_no_fault(name, module):
+    suite = importlib.import_module(f"tests.snippets.spot_the_bug.test_{name}")
+    task = module.TASKS[name]
+    checks = task.checks()
+    for check in checks:
+        check(suite.JUDGED)
+    sound = suite.JUDGED is suite.LISTING
+    assert task.listing and len(checks) == len(suite.CHECKS) + (not sound)
+    assert any(rejects(check, suite.LISTING) for check in checks) != sound
+
+
+def rejects(check, variant) -> bool:
+    try:
+        check(variant)
+    except Exception:
+        return True
+    return False
+
+
+@pytest.fixture(scope="module")
+def chinese():
+    module = types.ModuleType("chinese_judge")
+    sys.modules["chinese_judge"] = module
+    exec(judge.text("zh", URL.replace("en", "zh")), vars(module))
+    yield module
+    del sys.modules["chinese_judge"]
+
+
+ENGLISH = re.compile(
+    r"\b(is|of|in|with|the|expected|and|an?|to|no|not|up)\b|\b[a-z]{3,} [a-z]{3,}\b"
+)
+
+
+def english(module, name, variants) -> list[str]:
+    """Messages of a task that are not all Chinese."""
+    found = []
+    for check in module.TASKS[name].checks():
+        for variant in variants:
+            try:
+                check(variant)
+            except AssertionError as wrong:
+                found += str(wrong).splitlines()
+            except Exception:
+                continue
+    return [line for line in dict.fromkeys(found) if ENGLISH.search(line)]
+
+
+@pytest.mark.parametrize("name", [*SUITES, *judge.listings()])
+def test_messages_are_chinese_on_the_chinese_page(name, chinese, obeyed):
+    room = "spot_the_bug" if name in judge.listings() else "coding"
+    suite = importlib.import_module(f"tests.snippets.{room}.test_{name}")
+    wrong = getattr(suite, "VARIANTS", None) or [suite.LISTING]
+    obeyed(english(chinese, name, wrong))
+
+
+def test_a_message_without_chinese_is_found(chinese, monkeypatch):
+    monkeypatch.delitem(chinese.SAID, "the last token grew")
+    listing = importlib.import_module("tests.snippets.spot_the_bug.test_token_norm")
+    (line,) = english(chinese, "token_norm", [listing.LISTING])
+    assert line == "the last token grew: 前面的 token 变了"
+
+
+def test_the_judge_of_the_chinese_page_speaks_chinese(chinese, tmp_path, capsys):
+    path = tmp_path / "mine.py"
+
+    def say(*given):
+        status = chinese.main([*map(str, given)], chinese.TASKS)
+        return status, capsys.readouterr().out
+
+    assert say("rms_norm", path)[1].startswith("题面代码已写入 ")
+    assert say("rms_norm", path) == (1, "rms_norm 还没有写\n")
+    path.write_text(BY_TORCH, encoding="utf-8")
+    said = say(path)[1]
+    assert said.startswith("rms_norm 正确：通过了 4 项检查，这些检查会拒绝 ")
+    assert not ENGLISH.search(said.splitlines()[0])
+    path.write_text(NARROW, encoding="utf-8")
+    assert "，应为 -0.105353（99 项不对，共 99 项）" in say(path)[1]
+    assert say("lost", path)[1].startswith("judge.py: 没有 lost 这道题；有的是 ")
+
+
+@pytest.mark.parametrize("name", SUITES)
+def test_a_stub_stands_alone(name, module, folder):
+    path = folder / f"{name}.py"
+    path.write_text(module.TASKS[name].stub, encoding="utf-8")
+    attempt = module.load(path, path.name)
+    judged = module.TASKS[name].judged
+    assert module.found(attempt, judged)
+    for check in module.TASKS[name].checks():
+        found = module.problems(attempt, judged, check)
+        assert found == [f"{judged} is not written yet"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["nothing", "a.py"], "judge.py: no task nothing; there are add_rms_norm, "),
+        (["rms_norm"], "judge.py: which file? python judge.py rms_norm my_file.py"),
+        (["absent.py"], "judge.py: no such file: absent.py"),
+        (["rms_norm", "empty.py"], "judge.py: empty.py defines no rms_norm"),
+        (["empty.py"], "judge.py: empty.py defines nothing of add_rms_norm, "),
+        (["bad.py"], "judge.py: bad.py does not import: SyntaxError: "),
+    ],
+)
+def test_one_line_for_what_cannot_be_judged(arguments, said, folder):
+    (folder / "empty.py").write_text("from math import sqrt as rms_norm\n")
+    (folder / "bad.py").write_text("def rms_norm(:\n")
+    done = run(folder, *arguments)
+    assert done.returncode == 2
+    assert done.stdout.startswith(said)
+    assert done.stdout.count("\n") == 1 and not done.stderr
+
+
+def test_a_listing_is_a_task(folder):
+    done = run(folder, "token_norm", "fix.py")
+    assert done.stdout.startswith("wrote the stub to fix.py"), done.stderr
+    done = run(folder, "token_norm", "fix.py")
+    assert done.returncode == 1
+    assert done.stdout.startswith("TokenNorm: the last token grew: ")
+    path = folder / "fix.py"
+    path.write_text(path.read_text("utf-8").replace("tuple(range(1, x.ndim))", "(-1,)"))
+    done = run(folder, "token_norm", "fix.py")
+    assert done.returncode == 0
+    assert done.stdout.startswith("token_norm is right: it passes 3 checks\n  Why: ")
+
+
+def test_a_class_goes_before_a_stub_that_is_left(folder):
+    stub = (SNIPPETS / "coding" / "rms_norm_stub.py").read_text(encoding="utf-8")
+    (folder / "both.py").write_text(f"{stub}\n{RMS_NORM}", encoding="utf-8")
+    done = run(folder, "rms_norm", "both.py")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_module_that_is_wrong_fails(module, tmp_path, capsys):
+    path = tmp_path / "wrong.py"
+    for code, old, new in (
+        (BATCH_NORM, "wide.detach().var(0)", "wide.detach().var(0, correction=0)"),
+        (
+            MASKED,
+            "torch.where(real, h - h.sum((0, 1)) / n, 0)",
+            "h - h.sum((0, 1)) / n",
+        ),
+        (ADD, "x.dtype), stream", "x.dtype), residual"),
+        (ATTENTION, "q, k = self.turned(q), self.turned(k)", "pass"),
+        (BY_NUMPY, "dtype=kind", "dtype=x.dtype"),
+        (KERNELS, "c = tl.where(inside, h - here, 0.0)", "c = h - here"),
+    ):
+        assert old in code
+        path.write_text(code.replace(old, new), encoding="utf-8")
+        assert module.main([str(path)], module.TASKS) == 1
+        assert ": " in capsys.readouterr().out
+
+
+def test_what_a_task_needs_is_told(folder):
+    """A file that imports what is not installed."""
+    (folder / "triton.py").write_text("raise ModuleNotFoundError(name='triton')")
+    (folder / "kernel.py").write_text("import triton\n")
+    judging = "import judge, sys\nsys.exit(judge.main(['kernel.py'], judge.TASKS))"
+    command = [sys.executable, "-c", judging]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    (folder / "triton.py").unlink()
+    assert done.returncode == 2 and done.stdout.count("\n") == 1
+    assert "pip install triton, on Linux; no GPU is needed" in done.stdout
+
+
+def test_a_kernel_is_below_its_decorator(module, tmp_path, capsys):
+    path = tmp_path / "bare.py"
+    path.write_text("def rms_norm_kernel(*given, **sizes):\n    pass\n")
+    assert module.main([str(path)], module.TASKS) == 1
+    assert "@triton.jit is missing" in capsys.readouterr().out
+
+
+def test_tasks_are_listed(folder):
+    assert run(folder).stdout.startswith("tasks: add_rms_norm batch_norm ")
+
+
+def test_what_a_success_says_is_the_page_in_its_language():
+    assert "要点" in judge.text("zh", URL.replace("en", "zh"))
+
+
+def test_its_page_is_named_where_the_site_is_not_published():
+    assert f"of the page <{URL}interview/coding/>\n" in judge.text("en", URL)
+    local = judge.text("en", "http://localhost:8000/en/")
+    assert 'of the page "Coding tasks"\n' in local
+    assert "localhost" not in local
+
+
+def test_a_task_without_a_solution_on_its_page(monkeypatch):
+    monkeypatch.setattr(judge, "tasks", lambda: ["rms_norm", "lost"])
+    judge._learned.cache_clear()
+    with pytest.raises(SourceError, match="has no solution of lost"):
+        judge._learned("en", URL)
+    judge._learned.cache_clear()

@@ -1,0 +1,144 @@
+"""The home page's live token computes what torch does; its minutes and claims hold."""
+
+import re
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from scripts.site.data import claims, reference_lists
+from scripts.site.pages import minutes
+from scripts.site.reading.source import ROOT, SourceError
+
+SCRIPT = ROOT / "docs/theme/overrides/assets/home.js"
+TOKENS = [
+    [1.2, -0.4, 0.7, 2.1, -1.3, 0.2, 0.9, -0.6],
+    [0.0] * 8,
+    [3.0] * 8,
+    [1e-4, -2e-4, 0.0, 5e-5, 1e-4, 0.0, 0.0, 3e-4],
+    [1e3, -2.0, 5.5, 0.25, 1e-3, 7.0, -40.0, 12.0],
+]
+
+
+@pytest.fixture(scope="module")
+def script():
+    from py_mini_racer import MiniRacer
+
+    context = MiniRacer()
+    context.eval(SCRIPT.read_text(encoding="utf-8"))
+    yield context
+    context.close()
+
+
+def right(x, eps):
+    x = torch.tensor(x, dtype=torch.float64)
+    return F.rms_norm(x, (8,), eps=eps), F.layer_norm(x, (8,), eps=eps)
+
+
+def agrees(script, x, eps) -> bool:
+    names = ("norms.rmsNorm", "norms.layerNorm")
+    found = [torch.tensor(script.call(n, x, eps)).double() for n in names]
+    pairs = zip(found, right(x, eps), strict=True)
+    return all(torch.allclose(a, b, rtol=1e-6, atol=1e-12) for a, b in pairs)
+
+
+@pytest.mark.parametrize("eps", [1e-6, 1e-5, 1e-2])
+@pytest.mark.parametrize("token", TOKENS, ids=str)
+def test_the_live_token_computes_as_torch(script, token, eps):
+    assert agrees(script, token, eps)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Math.sqrt(square + eps)", "(Math.sqrt(square) + eps)"),
+        ("sum + v * v, 0) / x.length", "sum + v * v, 0)"),
+        ("sum + v * v, 0) / x.length", "sum + v * v, 0) / (x.length - 1)"),
+        ("(v) => v - mean", "(v) => v"),
+        ("(sum, v) => sum + v, 0) / x.length", "(sum, v) => sum + v, 0)"),
+    ],
+)
+def test_a_wrong_formula_does_not_agree(old, new):
+    from py_mini_racer import MiniRacer
+
+    source = SCRIPT.read_text(encoding="utf-8")
+    assert old in source
+    context = MiniRacer()
+    context.eval(source.replace(old, new))
+    assert not all(agrees(context, token, 1e-2) for token in TOKENS)
+    context.close()
+
+
+def test_minutes_follow_what_is_open(monkeypatch, tmp_path):
+    (tmp_path / "index.md").write_text(
+        "- a door ([[ minutes.evening ]] minutes): [x](a.md), [y](b.md)\n"
+    )
+    (tmp_path / "a.md").write_text("word " * 220 * 6)
+    folded = "\n    ".join(["word " * 10] * 1000)
+    (tmp_path / "b.md").write_text(f'??? note "folded"\n\n    {folded}\n\nword\n')
+    monkeypatch.setattr(minutes, "PAGES", tmp_path)
+    assert minutes.minutes("evening") == "10"  # six, in steps of five
+    (tmp_path / "b.md").write_text("```python\n" + "x = 1\n" * 150 + "```\n")
+    assert minutes.minutes("evening") == "20"
+    with pytest.raises(SourceError, match="0 lines hold"):
+        minutes.minutes("night")
+
+
+def test_a_mock_interview_takes_its_questions_times_their_minutes(
+    monkeypatch, tmp_path
+):
+    script = tmp_path / "mock.js"
+    monkeypatch.setattr(minutes, "MOCK", script)
+    form = (
+        'amount("number", words.number, {}, 1, 9), amount("minutes", words.each, {}, 1)'
+    )
+    read = minutes._seconds("interview/sheet.md")
+    for questions, each in ((10, 2), (4, 3)):
+        script.write_text(form.format(questions, each))
+        seconds = minutes._seconds("interview/mock.md")
+        assert 60 * questions * each < seconds < 60 * (questions * each + 5)
+    assert minutes._seconds("interview/sheet.md") == read
+    script.write_text("nothing is set")
+    with pytest.raises(ValueError):
+        minutes._seconds("interview/mock.md")
+
+
+def test_the_dare_is_half_true():
+    chosen = [row for _, row in claims.everything() if row.get("dare")]
+    assert [row["dare"] for row in sorted(chosen, key=lambda row: row["dare"])] == [
+        *range(1, len(chosen) + 1)
+    ]
+    verdicts = [row["verdict"] for row in chosen]
+    assert verdicts.count("holds") == verdicts.count("wrong") == len(chosen) / 2
+
+
+def test_a_dare_is_true_or_false(monkeypatch):
+    topic, row = claims.everything()[0]
+    monkeypatch.setattr(
+        claims,
+        "everything",
+        lambda: [(topic, row | {"verdict": "holds-when", "dare": 1})],
+    )
+    with pytest.raises(SourceError, match="true or false"):
+        claims.dare("en")
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_contents_hold_every_page_of_the_navigation(language):
+    shown = reference_lists.contents(language)
+    for path in ("kernels/memory-bound.md", "interview/quiz-systems.md"):
+        assert f"]({path})" in shown
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_contents_name_each_page_differently(language):
+    names = re.findall(r"\[([^]]+)\]\(", reference_lists.contents(language))
+    assert len(names) == len(set(names))
+    said = {"en": "[Interview: RMSNorm]", "zh": "[面试：RMSNorm]"}[language]
+    assert said in reference_lists.contents(language)
+
+
+def test_doors_are_honest():
+    """An evening is no night, and an hour is an hour and a half at most."""
+    read = {door: int(minutes.minutes(door)) for door in minutes.DOORS}
+    assert read["evening"] <= 120 and read["hour"] <= 90 and read["night"] <= 45

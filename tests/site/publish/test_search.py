@@ -1,0 +1,98 @@
+"""What the build does to the search: other names, a slim index, the worker's order."""
+
+import json
+import re
+from pathlib import Path
+
+import material
+import pytest
+from mkdocs.exceptions import PluginError
+from py_mini_racer import MiniRacer
+
+from scripts.site.publish import search
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        (
+            "# A\n\n*Also called: BN, batch norm; BN vs LN*\n",
+            ["BN", "batch norm", "BN vs LN"],
+        ),
+        ("# 甲\n\n*又名：批归一化、BN，γ。*\n", ["批归一化", "BN", "γ"]),
+        ("# A\n\nAlso called: BN\n", []),
+        ("# A\n", []),
+    ],
+)
+def test_other_names(text, names):
+    assert search.other_names(text) == names
+
+
+def test_slim_index(tmp_path):
+    path = tmp_path / "search" / "search_index.json"
+    path.parent.mkdir()
+    kept = "<p>\u200b归一化</p> "
+    docs = [{"location": "", "text": kept + "<pre><code>x = 1\n</code></pre> <p>y</p>"}]
+    path.write_text(json.dumps({"config": {}, "docs": docs}), encoding="utf-8")
+    search.slim_index(str(tmp_path))
+    text = path.read_text(encoding="utf-8")
+    assert "归一化" in text
+    assert json.loads(text)["docs"] == [{"location": "", "text": kept + " <p>y</p>"}]
+
+
+def test_refused_words_are_read_as_terms(tmp_path):
+    terms = search.preferred()
+    assert terms["批次归一化"] == terms["批标准化"] == "批归一化"
+    assert terms["规范化"] == "归一化"
+    assert "标准化" not in terms  # standardization is a term of its own
+    assert [*terms] == sorted(terms, key=len, reverse=True)
+    path = worker(tmp_path, " ".join(search.MENDED))
+    search.mend_worker(str(tmp_path))
+    assert '"批次归一化":"批归一化"' in path.read_text(encoding="utf-8")
+
+
+def worker(tmp_path, code: str):
+    folder = tmp_path / "assets" / "javascripts" / "workers"
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "search.0.min.js"
+    path.write_text(code, encoding="utf-8")
+    return path
+
+
+def test_worker_is_mended_once(tmp_path):
+    path = worker(tmp_path, " ".join(search.MENDED))
+    search.mend_worker(str(tmp_path))
+    once = path.read_text(encoding="utf-8")
+    assert once.startswith(search.ORDER) and "self.ranked = " in once
+    assert all(new in once for new in search.MENDED.values())
+    search.mend_worker(str(tmp_path))
+    assert path.read_text(encoding="utf-8") == once
+
+
+def test_another_worker_stops_the_build(tmp_path):
+    worker(tmp_path, "search(t){}")
+    with pytest.raises(PluginError, match="has changed"):
+        search.mend_worker(str(tmp_path))
+
+
+def test_parts_of_the_index_have_names_of_their_own():
+    """Edges 1 to 23 and 4 to 5 are not edge 1 to 2345; lunr would merge the two."""
+    workers = Path(material.__file__).parent / "templates/assets/javascripts/workers"
+    [path] = workers.glob("search.*.min.js")
+    found = re.search(
+        r"TokenSet\.prototype\.toString=(function\(\)\{.*?\}return e\})",
+        path.read_text(encoding="utf-8"),
+    )[1]
+
+    def alike(function: str) -> bool:
+        context = MiniRacer()
+        context.eval(f"const name = ({function});")
+        context.eval("const part = (edges) => name.call({ final: false, edges });")
+        same = context.eval("part({1: {id: 23}, 4: {id: 5}}) === part({1: {id: 2345}})")
+        context.close()
+        return same
+
+    mended = found
+    for old, new in search.MENDED.items():
+        mended = mended.replace(old, new)
+    assert alike(found) and not alike(mended)
