@@ -3,7 +3,8 @@
 pytest-codeblocks executes each fence as it stands and alone. A page of this
 site is one program whose fences are embeds, so its collector is replaced here:
 the blocks of a page run top to bottom in one namespace, one test item a block,
-and what a block prints must be the ``.out`` file shown right under it.
+and what a block prints must be the ``.out`` file shown right under it. Twins of
+the same blocks are one program, which runs once for both languages.
 """
 
 import difflib
@@ -15,7 +16,7 @@ import sys
 import traceback
 import types
 from contextlib import redirect_stdout
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -24,12 +25,13 @@ from pytest_codeblocks.plugin import MarkdownFile
 from scripts.site.reading import source
 from tests.fresh_main import alone, forget_main, runs_alone
 
-pytest_plugins = ["tests.closing"]
+pytest_plugins = ["tests.closing", "tests.order"]
 # Before torch is imported: outputs do not depend on threads, and workers share cores.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-PAGE = re.compile(r"docs/(?P<lang>zh|en)/pages/.+\.md")
+PAGE = re.compile(r"docs/(?P<lang>zh|en)/pages/(?P<name>.+)\.md")
 SKIP = re.compile(r"<!-- skip: (?P<reason>\S.*) -->")
+PROGRAMS = pytest.StashKey[dict[tuple, "Program"]]()
 
 
 @dataclass(frozen=True)
@@ -75,22 +77,14 @@ class Wrong(Exception):
     """What is wrong with a block, in the words that the reader of it needs."""
 
 
-class Page(pytest.File):
-    """One Markdown page: a program, run as far as its items ask for."""
+class Program:
+    """The blocks of a page, run as far as its items ask for."""
 
-    def collect(self):
+    def __init__(self, path: Path, blocks: list[Block], snippets: Path):
+        self.path, self.blocks, self.snippets = path, blocks, snippets
         self.module = types.ModuleType("__main__")
-        self.ran: list[Exception | None] = []
-        try:
-            self.blocks = blocks(self.path.read_text(encoding="utf-8"), self.snippets)
-        except source.SourceError as error:
-            raise self.CollectError(f"{self.path}: {error}") from None
-        for index, block in enumerate(self.blocks):
-            yield Item.from_parent(self, name=f"line {block.line}", index=index)
-
-    @property
-    def snippets(self) -> Path:
-        return self.config.rootpath / "snippets"
+        # What came of each block; a number is that of the block that failed before.
+        self.ran: list[Exception | int | None] = []
 
     def run_to(self, index: int) -> None:
         """Run the blocks up to ``index`` that have not run yet."""
@@ -102,8 +96,7 @@ class Page(pytest.File):
         for block in self.blocks[len(self.ran) : index + 1]:
             failed = next((i for i, error in enumerate(self.ran) if error), None)
             if failed is not None:
-                line = self.blocks[failed].line
-                self.ran.append(Wrong(f"line {line} failed before it"))
+                self.ran.append(failed)
             else:
                 self.ran.append(None if block.skip else self.attempt(block))
 
@@ -125,6 +118,28 @@ class Page(pytest.File):
         return None
 
 
+class Page(pytest.File):
+    """One Markdown page, whose program is its twin's if their blocks are the same."""
+
+    def collect(self):
+        snippets = self.config.rootpath / "snippets"
+        try:
+            self.blocks = blocks(self.path.read_text(encoding="utf-8"), snippets)
+        except source.SourceError as error:
+            raise self.CollectError(f"{self.path}: {error}") from None
+        name = PAGE.fullmatch(self.where)["name"]
+        same = name, *(replace(block, line=0) for block in self.blocks)
+        programs = self.session.stash.setdefault(PROGRAMS, {})
+        program = Program(self.path, self.blocks, snippets)
+        self.program = programs.setdefault(same, program)
+        for index, block in enumerate(self.blocks):
+            yield Item.from_parent(self, name=f"line {block.line}", index=index)
+
+    @property
+    def where(self) -> str:
+        return self.path.relative_to(self.config.rootpath).as_posix()
+
+
 class Item(pytest.Item):
     """One Python block of a page."""
 
@@ -135,11 +150,14 @@ class Item(pytest.Item):
             self.add_marker(pytest.mark.skip(reason=self.block.skip))
 
     def runtest(self):
-        self.parent.run_to(self.index)
-        where = self.path.relative_to(self.config.rootpath).as_posix()
-        language = PAGE.fullmatch(where)["lang"]
-        self.user_properties += [("page", where), ("block", language)]
-        if error := self.parent.ran[self.index]:
+        page = self.parent
+        page.program.run_to(self.index)
+        language = PAGE.fullmatch(page.where)["lang"]
+        self.user_properties += [("page", page.where), ("block", language)]
+        error = page.program.ran[self.index]
+        if isinstance(error, int):
+            raise Wrong(f"line {page.blocks[error].line} failed before it")
+        if error:
             raise error
 
     def repr_failure(self, excinfo):

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+import torch  # here, or each run in this process would import it anew
 
 pytest_plugins = ["pytester"]
 ROOT = Path(__file__).resolve().parents[1]
@@ -15,6 +16,7 @@ FILES = {
     "demo/parts.out": "2\n",
     "demo/wrong.py": "print('digit', 7)\n",
     "demo/wrong.out": "digit 8\n",
+    "demo/counts.py": "with open('runs', 'a') as file:\n    _ = file.write('x')\n",
     "demo/loud.py": "print('unclaimed')\n",
     "demo/quiet.py": "quiet = True\n",
     "demo/quiet.out": "words\n",
@@ -71,6 +73,59 @@ def test_runs_both_languages_and_counts(run):
             "pages: 2 (zh 1, en 1) · blocks run: zh 2, en 2 · *",
         ]
     )
+
+
+COUNTS = page("counts.py", "parts.py:one")
+
+
+@pytest.mark.parametrize("workers", [[], ["-n2", "--dist", "loadfile"]])
+def test_twins_of_the_same_blocks_run_once(run, pytester, workers):
+    """On one worker: each of the other pages is a file of its own."""
+    others = {f"docs/en/pages/{name}.md": GOOD for name in "bcd"}
+    twins = {f"docs/{lang}/pages/a/x.md": COUNTS for lang in ("zh", "en")}
+    run(others | twins, *workers).assert_outcomes(passed=10)
+    assert (pytester.path / "runs").read_text() == "x"
+
+
+def test_twins_of_other_blocks_each_run(run, pytester):
+    pages = {
+        "docs/zh/pages/x.md": "标题\n\n" + COUNTS,
+        "docs/en/pages/x.md": page("counts.py", "parts.out", "parts.py:one"),
+        "docs/en/pages/y.md": COUNTS,
+    }
+    result = run(pages, "-v")
+    result.assert_outcomes(passed=4, failed=2)
+    result.stdout.fnmatch_lines(["docs/en/pages/x.md::line 1 FAILED*", "-2"])
+    assert (pytester.path / "runs").read_text() == "xxx"
+
+
+def test_a_failure_is_both_twins_at_their_own_lines(run):
+    text = page("raises.py", "parts.py:one")
+    pages = {"docs/zh/pages/x.md": text, "docs/en/pages/x.md": "One.\n\n" + text}
+    result = run(pages)
+    result.assert_outcomes(failed=4)
+    result.stdout.fnmatch_lines_random(
+        [
+            "*docs/zh/pages/x.md:1 (demo/raises.py)",
+            "line 1 failed before it",
+            "*docs/en/pages/x.md:3 (demo/raises.py)",
+            "line 3 failed before it",
+        ]
+    )
+
+
+def test_files_of_minutes_come_before_those_of_seconds(run, pytester):
+    """Of one worker's files only the first two are fixed before."""
+    pages = {f"docs/en/pages/{name}.md": GOOD for name in "abcd"}
+    for name in ("tests/site/test_e.py", "tests/test_f.py"):
+        path = pytester.path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("def test_it():\n    pass\n", encoding="utf-8")
+    result = run(pages, "-n1", "--dist", "loadfile", "-v", "--import-mode=importlib")
+    result.assert_outcomes(passed=10)
+    began = [line for line in result.outlines if line.startswith(("docs", "tests"))]
+    files = list(dict.fromkeys(line.partition("::")[0] for line in began))
+    assert files.index("tests/site/test_e.py") == 2 and len(files) == 6
 
 
 def test_nothing_outside_the_pages_runs(run):
@@ -155,8 +210,6 @@ def test_a_skip_needs_its_reason_and_shows_it(run):
 
 
 def test_a_changed_default_dtype_is_a_failure(run, pytester):
-    import torch
-
     changes = "import torch\n\ntorch.set_default_dtype(torch.float64)\n"
     (pytester.path / "snippets/demo/changes.py").write_text(changes)
     try:

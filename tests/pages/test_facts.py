@@ -1,6 +1,7 @@
 """Every name between [[ ]] resolves; every record is whole, fresh and drawn."""
 
 import re
+from functools import cache
 from pathlib import Path
 from string import Formatter
 
@@ -40,6 +41,7 @@ def violations(text: str, known: dict[str, set[str]]) -> list[str]:
     return found
 
 
+@cache
 def known() -> dict[str, set[str]]:
     """All names that pages may use."""
     of_facts = facts.facts()
