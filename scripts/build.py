@@ -130,7 +130,7 @@ def accept(options) -> int:
 
 
 def render_all(options) -> int:
-    done = render.everything() if options.all else render.stale_only()
+    done = render.everything() if options.all else render.stale_only(mend=True)
     print(f"rendered: {done}" if done else "nothing to render: all is up to date")
     return 0
 

@@ -24,7 +24,7 @@ from scripts.site.pages import names  # noqa: E402
 from scripts.site.pictures import explore  # noqa: E402
 from scripts.site.publish import decks, llms, offline, published_records, search  # noqa: E402
 from scripts.site.questions import interview_pages  # noqa: E402
-from scripts.site.reading import formulas, source, translations  # noqa: E402
+from scripts.site.reading import formulas, generated, source, translations  # noqa: E402
 
 # Names, punctuation and blanks in code have the colour of the text around them:
 # their spans are a fifth of a page's bytes.
@@ -79,6 +79,8 @@ def on_config(config, **_):
     reference_lists.read_again()
     facts.read_again()
     page_notebooks.read_again()
+    with one_line("generated files"):
+        generated.check()
     with one_line("records"):
         facts.facts()
     with one_line("references"):

@@ -1,19 +1,21 @@
 """Everything generated and committed: .out files, lab notebooks, figures,
 diagrams.
 
-Each carries the digest of what it was made from. Rendering what is stale needs
-torch and matplotlib; finding that nothing is stale needs neither.
+Each has a digest of what it was made from, and one of what it holds: stale is what has
+other inputs now, edited what is not as it was written. Rendering needs torch and
+matplotlib; finding that nothing is stale needs neither.
 """
 
 import importlib.util
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from scripts.measure import look, records
 from scripts.site.notebooks import lab_source
 from scripts.site.pictures import diagram
-from scripts.site.reading import outputs
-from scripts.site.reading.source import LANGUAGES, ROOT
+from scripts.site.reading import generated, outputs
+from scripts.site.reading.source import LANGUAGES
 
 
 class RenderError(RuntimeError):
@@ -25,8 +27,13 @@ class Job:
     """One generated file or pair of files."""
 
     name: str
+    files: tuple[Path, ...]
     stale: bool
     run: Callable[[], object]
+
+    @property
+    def edited(self) -> bool:
+        return bool(generated.edited(self.files))
 
 
 def jobs() -> list[Job]:
@@ -35,13 +42,19 @@ def jobs() -> list[Job]:
     found = [
         Job(
             f"snippets/{outputs.name(out)}",
+            (out,),
             out in stale_outputs,
             _call(outputs.write, out),
         )
         for out in outputs.files()
     ]
     found += [
-        Job(f"docs/labs/{lab.name}", lab in stale_labs, _call(lab_source.execute, lab))
+        Job(
+            f"docs/labs/{lab.name}",
+            tuple(lab_source.executed_path(lab, language) for language in LANGUAGES),
+            lab in stale_labs,
+            _call(lab_source.execute, lab),
+        )
         for lab in lab_source.sources()
     ]
     for experiment in records.experiments():
@@ -51,13 +64,13 @@ def jobs() -> list[Job]:
                 fresh = look.figure_digest(record, language)
                 stale = not path.is_file() or look.read_digest(path) != fresh
                 draw = _call(look.draw, record, language)
-                found.append(Job(str(path.relative_to(ROOT)), stale, draw))
+                found.append(Job(generated.name(path), (path,), stale, draw))
     for name in diagram.names():
         for language in LANGUAGES:
             path = diagram.path(name, language)
             stale = diagram.is_stale(name, language)
             draw = _call(diagram.draw, name, language)
-            found.append(Job(str(path.relative_to(ROOT)), stale, draw))
+            found.append(Job(generated.name(path), (path,), stale, draw))
     return found
 
 
@@ -66,13 +79,13 @@ def _call(function, *arguments):
 
 
 def stale() -> list[str]:
-    """The names of what is older than what it was made from."""
-    return [job.name for job in jobs() if job.stale]
+    """The names of what is older than what it was made from, or was edited."""
+    return [job.name for job in jobs() if job.stale or job.edited]
 
 
-def stale_only() -> int:
-    """Render what is stale; how many jobs ran."""
-    return _run([job for job in jobs() if job.stale])
+def stale_only(mend: bool = False) -> int:
+    """Render what is stale, and to ``mend`` what was edited; how many jobs ran."""
+    return _run([job for job in jobs() if job.stale or (mend and job.edited)])
 
 
 def everything() -> int:
@@ -87,4 +100,5 @@ def _run(todo: list[Job]) -> int:
     for number, job in enumerate(todo, 1):
         print(f"render {number}/{len(todo)} {job.name}", flush=True)
         job.run()
+        generated.keep(job.files)
     return len(todo)

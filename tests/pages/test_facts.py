@@ -140,7 +140,7 @@ def test_figures_speak_as_pages_do(name, lang, obeyed):
 
 def test_what_is_rendered_is_up_to_date(obeyed):
     """Figures, outputs of snippets, executed labs."""
-    obeyed(f"{what} is stale; run: make render" for what in render.stale())
+    obeyed(f"{what} is stale or edited; run: make render" for what in render.stale())
 
 
 def test_no_figure_without_its_record(obeyed):

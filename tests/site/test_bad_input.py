@@ -62,6 +62,12 @@ def record_with_a_short_row(project):
     return "norm_speed_cpu.json", "row 3"
 
 
+def edited_figure(project):
+    path = project.root / "docs/figures/amd-epyc/norm_speed_cpu.en.svg"
+    project.edit(path, "</svg>", "<script>alert(1)</script></svg>")
+    return "norm_speed_cpu.en.svg", "make render writes it anew"
+
+
 def missing_twin(project):
     project.page("rmsnorm/speed.md", "zh").unlink()
     return "docs/en/pages/rmsnorm/speed.md", "docs/zh/pages/rmsnorm/speed.md is missing"
@@ -111,6 +117,7 @@ CASES = [
     damaged_bibliography,
     damaged_record,
     record_with_a_short_row,
+    edited_figure,
     missing_twin,
     skipped_fence,
     tilde_fence,
