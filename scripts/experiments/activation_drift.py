@@ -19,6 +19,7 @@ from functools import partial
 
 from scripts.measure.design import Design, Run
 from scripts.measure.records import Step
+from scripts.measure.texts import design_words, figure_words
 
 ACTIVATIONS = ("ReLU", "GELU", "tanh")
 NORMS = ("none", "BatchNorm", "LayerNorm", "RMSNorm")
@@ -177,42 +178,7 @@ DESIGN = Design(
     says=("at_initialization",),
     arms=NORMS,
     runs=_runs,
-    words={
-        "en": {
-            "question": (
-                "Does the signal of a deep stack without residual connections vanish, "
-                "explode or survive, and what do three norms change about it?"
-            ),
-            "refuted_by": (
-                "Stacks of one activation and initialization that vanish with some "
-                "seeds and not with others; growth per layer away from the integral "
-                "that predicts it."
-            ),
-            "arms": {"none": "no norm"},
-            "stopping": (
-                "Nothing is trained: each stack is drawn once for a seed and run "
-                "once forward and once backward."
-            ),
-        },
-        "zh": {
-            "question": (
-                "没有残差的深层网络，信号是消失、爆炸还是保得住？加上三种归一化，会变成"
-                "什么样？"
-            ),
-            "refuted_by": (
-                "同一种激活函数和初始化，有的种子消失，有的不消失；或者每层的增长率与"
-                "积分算出的预测不符。"
-            ),
-            "arms": {"none": "无归一化"},
-            "stopping": "不训练：每个种子初始化一次网络，前向、反向各跑一次。",
-        },
-    },
-    lacks={
-        "widths": {
-            "en": "One width was measured; how it depends on the width is not known.",
-            "zh": "只测了一种宽度，随宽度怎么变，这里看不出来。",
-        }
-    },
+    **design_words(__file__),
 )
 
 
@@ -356,78 +322,7 @@ def facts(record) -> dict[str, str]:
     return found
 
 
-WORDS = {
-    "zh": {
-        "title": "没有残差的深层网络：初始化时的大小与梯度",
-        "size": "大小，无归一化",
-        "gradient": "梯度，无归一化",
-        "normed_gradient": "梯度，有归一化",
-        "normed_spread": "差别，有归一化",
-        "layer": "层",
-        "default": "PyTorch 默认",
-        "Xavier": "Xavier",
-        "He": "He",
-        "unit normal": "N(0, 1)",
-        "band": (
-            "线：{seeds} 个种子的中位数；色带（比线宽才画）：从最小到最大。有归一化的"
-            "各格把四种初始化合在一起。梯度以最后一层为 1，“差别”是离散度与大小之比。"
-            "线走到边界，就是超出了所画的范围。"
-        ),
-        "caption": (
-            "普通网络（宽 {d}，batch {batch}，{depth} 层）初始化时，激活值的 RMS、"
-            "梯度的 RMS，以及不同输入之间还剩多少差别。"
-        ),
-        "alt": (
-            "四行三列折线图，三列是 ReLU、GELU 和 tanh，横轴是层。第一行，无归一化时的"
-            "大小：N(0, 1) 在 ReLU 和 GELU 下直冲上界；ReLU 用 He 保持水平，默认初始化"
-            "先降后平，Xavier 一路下降。第二行，无归一化时的梯度，从最后一层往输入看："
-            "默认初始化在三列里都降得最快，{depth} 层之后 ReLU 下只剩 "
-            "{relu_default_gradient_end}。第三行，有归一化时的梯度：BatchNorm 在三列里"
-            "都往输入方向增大，ReLU 下到 {batchnorm_relu_gradient_end}；LayerNorm 和 "
-            "RMSNorm 在 ReLU 下大致水平，在 tanh 下也增大。第四行，差别：BatchNorm "
-            "保持，LayerNorm 和 RMSNorm 在 ReLU 下降到 {layernorm_relu_spread_end} "
-            "左右，在 tanh 下保持。"
-        ),
-    },
-    "en": {
-        "title": "A deep stack without residuals, at initialization",
-        "size": "size, no norm",
-        "gradient": "gradient, no norm",
-        "normed_gradient": "gradient, norm",
-        "normed_spread": "differences, norm",
-        "layer": "layer",
-        "default": "PyTorch default",
-        "Xavier": "Xavier",
-        "He": "He",
-        "unit normal": "N(0, 1)",
-        "band": (
-            "Line: median over {seeds} seeds; band, where wider: least to greatest. "
-            "Panels with a norm pool all four initializations. Gradient: 1 at the last "
-            "layer. "
-            "Differences: the spread as a share of the size. Lines that reach an edge "
-            "leave the range drawn."
-        ),
-        "caption": (
-            "Plain stacks (width {d}, batch {batch}, {depth} layers) at "
-            "initialization: RMS of the activations, RMS of the gradient, and how much "
-            "of what inputs differ in is left."
-        ),
-        "alt": (
-            "Line charts in four rows and three columns: ReLU, GELU and tanh, over the "
-            "layers. First row, the size without a norm: with ReLU and GELU the line "
-            "of N(0, 1) shoots out of the top; with ReLU, He stays level, the default "
-            "falls and then turns flat, Xavier falls all the way. Second row, the "
-            "gradient without a norm, read from the last layer back to the input: the "
-            "default falls fastest in every column; with ReLU "
-            "{relu_default_gradient_end} is left after {depth} layers. Third row, the "
-            "gradient with a norm: BatchNorm grows towards the input in every column, "
-            "to {batchnorm_relu_gradient_end} with ReLU; LayerNorm and RMSNorm are "
-            "about level with ReLU and grow with tanh. Fourth row, the differences: "
-            "BatchNorm keeps them; LayerNorm and RMSNorm fall to about "
-            "{layernorm_relu_spread_end} with ReLU and keep them with tanh."
-        ),
-    },
-}
+WORDS = figure_words(__file__)
 
 
 def plot(record, words):

@@ -23,6 +23,7 @@ from functools import partial
 from scripts.measure.design import Design, Run
 from scripts.measure.records import Step
 from scripts.measure.spread import integer, number, paired, span
+from scripts.measure.texts import design_words, figure_words
 
 METHOD = (
     "AdamW, betas 0.9 and 0.95, no weight decay, gradients clipped at norm 1, warm-up "
@@ -335,119 +336,10 @@ DESIGN = Design(
     without_layers="no_layers",
     frozen=FROZEN | {"frozen_scores": "frozen"},
     runs=_runs,
-    words={
-        "zh": {
-            "question": (
-                "不加控制、QK-Norm、软上限、QK-Clip 各在哪些学习率下学得到东西？"
-                "在各自最好的学习率下，损失有没有差别？"
-            ),
-            "refuted_by": (
-                "“控制住 logit，就能用更高的学习率”会被这样的结果推翻：四种在同样的"
-                "学习率下失败，或者只冻结 Wq、Wk 的模型也在那里失败。"
-            ),
-            "stopping": (
-                "每次训练 {steps} 步，种子和学习率事先定好，不看结果加减；损失不是"
-                "有限数时提前结束。"
-            ),
-            "arms": {
-                "frozen": "各块冻结在初始值；也用作软上限和 QK-Clip 的对照",
-                "frozen_qk_norm": "各块冻结在初始值，带 QK-Norm",
-            },
-        },
-        "en": {
-            "question": (
-                "At which learning rates does a decoder learn without control, with "
-                "QK-Norm, a soft cap or QK-Clip, and do losses differ at the best?"
-            ),
-            "refuted_by": (
-                "'Holding the logits makes higher rates usable' falls if all four "
-                "fail at the same rates, or a model with Wq and Wk frozen fails there."
-            ),
-            "stopping": (
-                "Each run takes {steps} steps; seeds and rates were fixed before and "
-                "none was added or left out. A loss that is not finite ends a run."
-            ),
-            "arms": {
-                "frozen": "blocks frozen as drawn; also for the cap and QK-Clip",
-                "frozen_qk_norm": "blocks frozen as drawn, with QK-Norm",
-            },
-        },
-    },
+    **design_words(__file__),
 )
 
-WORDS = {
-    "zh": {
-        "title": "注意力 logit 的四种处理，学习率逐步加大",
-        "plain": "不加控制",
-        "qk_norm": "QK-Norm",
-        "soft_cap": "软上限 {cap}",
-        "qk_clip": "QK-Clip {tau}",
-        "no_layers": "没有层",
-        "frozen": "各块冻结",
-        "frozen_qk_norm": "各块冻结（QK-Norm）",
-        "frozen_scores": "只冻结 Wq、Wk",
-        "by_rate": "训练结束时的留出损失",
-        "largest": "训练中最大的 logit",
-        "rate": "学习率（对数刻度）",
-        "loss": "nat/字节",
-        "logit": "logit（对数刻度）",
-        "band": (
-            "线：{seeds} 个种子的中位数；色带：从最小到最大。logit 取加上限之前的值。"
-        ),
-        "caption": (
-            "在标准库源码上训练的字节级解码器（d = {d}，{layers} 层，每次训练 {tokens} "
-            "字节）：各学习率下的最终损失和训练中最大的 logit，另有四种对照。"
-        ),
-        "alt": (
-            "两幅折线图，横轴都是学习率（{rates}）。上图是最终的留出损失；各自最好的"
-            "中位数：不加控制 {plain_best_loss}，QK-Norm {qk_norm_best_loss}，软上限 "
-            "{soft_cap_best_loss}，QK-Clip {qk_clip_best_loss}；对照：没有层 "
-            "{no_layers_best_loss}，各块冻结 {frozen_best_loss}，QK-Norm 各块冻结 "
-            "{frozen_qk_norm_best_loss}，只冻结 Wq、Wk {frozen_scores_best_loss}。"
-            "下图是训练中最大的 logit；学习率最大时，不加控制到 "
-            "{plain_logit_highest}，QK-Norm 到 {qk_norm_logit_highest}，软上限之前到 "
-            "{soft_cap_logit_highest}，QK-Clip 到 {qk_clip_logit_highest}。"
-        ),
-    },
-    "en": {
-        "title": "Four ways to treat attention logits, by rate",
-        "plain": "no control",
-        "qk_norm": "QK-Norm",
-        "soft_cap": "soft cap {cap}",
-        "qk_clip": "QK-Clip {tau}",
-        "no_layers": "no layers",
-        "frozen": "blocks frozen",
-        "frozen_qk_norm": "frozen, QK-Norm",
-        "frozen_scores": "Wq, Wk frozen",
-        "by_rate": "Held-out loss after training",
-        "largest": "Largest logit during training",
-        "rate": "learning rate (logarithmic)",
-        "loss": "nats per byte",
-        "logit": "logit (logarithmic)",
-        "band": (
-            "Line: median of {seeds} seeds. Band: least to greatest. Logits are taken "
-            "before the cap."
-        ),
-        "caption": (
-            "Byte-level decoders trained on the standard library's sources (d = {d}, "
-            "{layers} layers, {tokens} bytes a run): final loss and the largest logit "
-            "seen during training by learning rate, with four controls."
-        ),
-        "alt": (
-            "Two line charts over the learning rate ({rates}). Top: the final held-out "
-            "loss. The best medians are {plain_best_loss} without control, "
-            "{qk_norm_best_loss} with QK-Norm, {soft_cap_best_loss} with the soft cap "
-            "and {qk_clip_best_loss} with QK-Clip; of the controls "
-            "{no_layers_best_loss} without layers, {frozen_best_loss} with frozen "
-            "blocks, {frozen_qk_norm_best_loss} with frozen blocks and QK-Norm, "
-            "{frozen_scores_best_loss} with only Wq and Wk frozen. Bottom: the largest "
-            "logit during training; at the highest rate it reaches "
-            "{plain_logit_highest} without control, {qk_norm_logit_highest} with "
-            "QK-Norm, {soft_cap_logit_highest} before the cap, {qk_clip_logit_highest} "
-            "with QK-Clip."
-        ),
-    },
-}
+WORDS = figure_words(__file__)
 
 
 def plot(record, words):

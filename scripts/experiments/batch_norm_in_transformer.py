@@ -35,6 +35,7 @@ from functools import cache, partial
 from scripts.measure.design import Design, Run
 from scripts.measure.records import Step
 from scripts.measure.spread import integer, paired
+from scripts.measure.texts import design_words, figure_words
 
 PARALLEL = True  # untimed steps share the cores
 SEEDS = tuple(range(5))
@@ -842,163 +843,10 @@ DESIGN = Design(
     says=("after_training", "differences"),
     arms=("LayerNorm", "RMSNorm", "BatchNorm", "short", "pooled", "masked"),
     runs=_design_runs,
-    words={
-        "zh": {
-            "question": (
-                "解码器里换上 BatchNorm，会不会用上未来的 token？比 LayerNorm "
-                "差多少，差在哪里？"
-            ),
-            "refuted_by": (
-                "“模型用上了未来”会被这样的结果推翻：把未来换成别的文字，损失不变。"
-                "“差在两种模式”会被这样的结果推翻：用滑动统计量评分，不比用自己 batch "
-                "的统计量差。"
-            ),
-            "stopping": (
-                "种子、学习率和 token 总数事先定好；发散的训练照样计入，不重跑，"
-                "不剔除。"
-            ),
-            "cell": "batch 大小，步数",
-            "arms": {
-                "LayerNorm": "LayerNorm",
-                "RMSNorm": "RMSNorm（只有一种 batch 大小）",
-                "BatchNorm": "BatchNorm",
-                "short": "BatchNorm，batch 为 1，步数只有 batch 大一档时那么多",
-                "pooled": "BatchNorm，填充计入统计",
-                "masked": "BatchNorm，填充被掩码",
-            },
-        },
-        "en": {
-            "question": (
-                "Does a decoder with BatchNorm use the tokens to come, how far is it "
-                "behind LayerNorm, and why?"
-            ),
-            "refuted_by": (
-                "'It uses the future' falls if replacing the future leaves the loss as "
-                "it was. 'The two modes are to blame' falls if running statistics "
-                "score no worse than those of the own batch."
-            ),
-            "stopping": (
-                "Seeds, rates and the number of tokens were fixed before; runs that "
-                "diverged count as they are, and none was run again or left out."
-            ),
-            "cell": "batch size, steps",
-            "arms": {
-                "LayerNorm": "LayerNorm",
-                "RMSNorm": "RMSNorm (one batch size alone)",
-                "BatchNorm": "BatchNorm",
-                "short": "BatchNorm, batches of 1, as many steps as the next size has",
-                "pooled": "BatchNorm, padding counted in the statistics",
-                "masked": "BatchNorm, padding masked",
-            },
-        },
-    },
-    lacks={
-        "edges.LayerNorm": {
-            "zh": (
-                "batch 为 1 时，LayerNorm 最好的学习率是试过的最小值：它也许还能更好，"
-                "BatchNorm 落后的量只会更大。"
-            ),
-            "en": (
-                "At a batch of one, LayerNorm's best rate is the least tried: it may "
-                "gain outside, and BatchNorm would be further behind."
-            ),
-        },
-        "edges.BatchNorm": {
-            "zh": (
-                "batch 为 1 时，BatchNorm 最好的学习率是试过的最大值：更大的学习率也许"
-                "会缩小它落后的量。页面写明了这一点，不拿这个差距的大小作依据。"
-            ),
-            "en": (
-                "At a batch of one, BatchNorm's best rate is the greatest tried: a "
-                "greater one may shrink its distance. The page says so and rests "
-                "nothing on the size of that distance."
-            ),
-        },
-    },
+    **design_words(__file__),
 )
 
-WORDS = {
-    "zh": {
-        "title": "解码器里的 BatchNorm（BN）：训练时与使用时的损失",
-        "by_batch": "batch 大小相同时，比 LayerNorm 差多少",
-        "single": "batch 大小 {least}：四种损失",
-        "layer_norm": "LayerNorm",
-        "rms_norm": "RMSNorm",
-        "running": "BN，滑动统计量",
-        "exact": "BN，大 batch",
-        "own": "BN，自己的 batch",
-        "cut": "BN，换掉未来",
-        "running_short": "滑动统计量",
-        "exact_short": "大 batch",
-        "own_short": "自己的 batch",
-        "cut_short": "换掉未来",
-        "honest": "学习率按使用时的损失选",
-        "trusting": "学习率按训练模式的损失选",
-        "uniform": "均匀猜测",
-        "batch": "batch 大小（序列数，对数刻度）",
-        "apart": "损失之差（nat/字节）",
-        "log_loss": "损失（nat/字节，对数刻度）",
-        "band": "线和标记：{seeds} 个种子的中位数；色带和横线：从最小到最大。",
-        "caption": (
-            "在标准库源码上训练的字节级小解码器"
-            "（d = {d}，{layers} 层，长度 {context}），"
-            "每次训练 {tokens} 个 token：同一段留出文本，用不同的统计量打分。"
-        ),
-        "alt": (
-            "两幅图。第一幅：留出文本上的损失减去 batch 大小相同的 LayerNorm 的损失。"
-            "batch 大小 {least} 时 BatchNorm 用滑动统计量差 {behind_least}，"
-            "用自己 batch 的统计量差 {own_behind_least}；"
-            "batch 大小 {second} 和 {reference} 时差 {behind_second} 和 "
-            "{behind_reference}，"
-            "四种统计量几乎重合；batch 大小 {most} 时色带跨过零。"
-            "第二幅：batch 大小 {least}。学习率按训练模式的损失选时，自己的 batch "
-            "{trusting_own_least}，换掉未来 {trusting_cut_least}，大 batch "
-            "{trusting_exact_least}，滑动统计量 {trusting_running_least}；"
-            "LayerNorm 是 {layer_norm_least}。"
-        ),
-    },
-    "en": {
-        "title": "BatchNorm (BN) in a decoder: in training, in use",
-        "by_batch": "Behind LayerNorm at the same batch size",
-        "single": "Batch size {least}: the four losses",
-        "layer_norm": "LayerNorm",
-        "rms_norm": "RMSNorm",
-        "running": "BN, running",
-        "exact": "BN, large batch",
-        "own": "BN, own batch",
-        "cut": "BN, other future",
-        "running_short": "running",
-        "exact_short": "large batch",
-        "own_short": "own batch",
-        "cut_short": "other future",
-        "honest": "rate best in use",
-        "trusting": "rate best in train mode",
-        "uniform": "uniform guess",
-        "batch": "batch size (sequences, logarithmic)",
-        "apart": "difference (nats per byte)",
-        "log_loss": "loss (nats per byte, logarithmic)",
-        "band": (
-            "Lines, markers: median over {seeds} seeds. Bands, bars: least to greatest."
-        ),
-        "caption": (
-            "A small byte-level decoder trained on the standard library's sources "
-            "(d = {d}, {layers} layers, length {context}) on {tokens} tokens a run: "
-            "the same held-out text, scored with different statistics."
-        ),
-        "alt": (
-            "Two charts. First: loss on held-out text minus LayerNorm's at the same "
-            "batch size. At batch size {least} BatchNorm is {behind_least} behind with "
-            "running statistics and {own_behind_least} with those of its own batch; at "
-            "{second} and {reference} it is {behind_second} and {behind_reference} "
-            "behind, and the four kinds of statistics nearly coincide; at {most} the "
-            "band crosses zero. Second: batch size {least}. With the learning rate "
-            "that is best in train mode, the loss is {trusting_own_least} with its own "
-            "batch, {trusting_cut_least} with the future replaced, "
-            "{trusting_exact_least} with a large batch, {trusting_running_least} with "
-            "running statistics; LayerNorm has {layer_norm_least}."
-        ),
-    },
-}
+WORDS = figure_words(__file__)
 
 
 def plot(record, words):

@@ -32,6 +32,7 @@ from functools import partial
 from scripts.measure.design import Design, Run
 from scripts.measure.records import Step
 from scripts.measure.spread import integer, number, paired, span
+from scripts.measure.texts import design_words, figure_words
 
 PARALLEL = True
 SEEDS = tuple(range(5))
@@ -478,121 +479,10 @@ DESIGN = Design(
     says=("after_training", "differences"),
     arms=tuple(ARMS),
     runs=_runs,
-    words={
-        "zh": {
-            "question": "LayerNorm 的两步里，训练靠的是中心化，还是缩放？",
-            "refuted_by": (
-                "“中心化可有可无”会被这样的结果推翻：残差流里没有均值时，RMSNorm 的损失"
-                "也高于 LayerNorm。“缩放起作用”会被这样的结果推翻：在每种设置里，"
-                "没有缩放的都不比有缩放的差。"
-            ),
-            "stopping": (
-                "种子、学习率和步数事先定好；发散的训练照样计入，不重跑，不剔除。"
-            ),
-            "cell": "设置",
-        },
-        "en": {
-            "question": (
-                "Which of LayerNorm's two steps does training need, the centring or "
-                "the scaling?"
-            ),
-            "refuted_by": (
-                "'The centring is dispensable' falls if RMSNorm ends above LayerNorm "
-                "without a mean in the stream. 'The scaling does the work' falls if "
-                "the models without it end no higher in any setting."
-            ),
-            "stopping": (
-                "Seeds, rates and steps were fixed before; runs that diverged count as "
-                "they are, and none was run again or left out."
-            ),
-            "cell": "setting",
-        },
-    },
+    **design_words(__file__),
 )
 
-WORDS = {
-    "zh": {
-        "title": "LayerNorm 的两步：去掉一步会怎样",
-        "layer_norm": "两步都做（LayerNorm）",
-        "rms_norm": "只缩放（RMSNorm）",
-        "centring": "只中心化",
-        "neither": "都不做",
-        "shallow": "{shallow} 层",
-        "deep": "{deep} 层",
-        "scaled": "{deep} 层，输出矩阵的初值缩小",
-        "offset": "{shallow} 层，嵌入整体平移",
-        "long": "{long_steps} 步",
-        "shares": "同上：全 1 方向的占比，训练后",
-        "chance": "随机方向：1/d",
-        "before": "RMSNorm，训练前",
-        "rate": "学习率（对数刻度）",
-        "loss": "损失（nat/字节）",
-        "share": "占比（%）",
-        "norms": "第几个归一化层",
-        "band": (
-            "线：{seeds} 个种子的中位数；色带：从最小到最大。顶边的标记：中位数"
-            "超出刻度，或已发散。"
-        ),
-        "caption": (
-            "字节级小解码器（d = {d}，{steps} 步）在留出文本上的损失，随学习率变化；"
-            "最下图是训练后残差流里全 1 方向的占比。"
-        ),
-        "alt": (
-            "四幅折线图。前三幅是损失随学习率的变化，四条线是 LayerNorm 的两步各做或"
-            "不做。{shallow} 层：最优学习率下 LayerNorm {shallow_layer_norm}，"
-            "RMSNorm {shallow_rms_norm}，只中心化 {shallow_centring}，都不做 "
-            "{shallow_neither}。{deep} 层：依次为 {deep_layer_norm}、"
-            "{deep_rms_norm}、{deep_centring} 和 {deep_neither}。{deep} 层、输出"
-            "矩阵的初值缩小：{scaled_layer_norm}、{scaled_rms_norm}、"
-            "{scaled_centring} 和 {scaled_neither}。最下图是同一设置训练后全 1 方向"
-            "的占比：LayerNorm 平均 {scaled_layer_norm_share_after}，其余 "
-            "{scaled_rms_norm_share_after}、{scaled_centring_share_after} 和 "
-            "{scaled_neither_share_after}；随机方向应占 {chance}。"
-        ),
-    },
-    "en": {
-        "title": "LayerNorm's two steps: what happens without one",
-        "layer_norm": "both (LayerNorm)",
-        "rms_norm": "scaling (RMSNorm)",
-        "centring": "centring",
-        "neither": "neither",
-        "shallow": "{shallow} layers",
-        "deep": "{deep} layers",
-        "scaled": "{deep} layers, output matrices start smaller",
-        "offset": "{shallow} layers, embeddings shifted",
-        "long": "{long_steps} steps",
-        "shares": "The same: share on the all-ones direction",
-        "chance": "a random direction: 1/d",
-        "before": "RMSNorm, before training",
-        "rate": "learning rate (logarithmic)",
-        "loss": "loss (nats/byte)",
-        "share": "share (%)",
-        "norms": "norm",
-        "band": (
-            "Line: median of {seeds} seeds. Band: least to greatest. Markers on the "
-            "top edge: a median above the scale, or diverged."
-        ),
-        "caption": (
-            "Held-out loss of small byte-level decoders (d = {d}, {steps} steps) by "
-            "learning rate; at the bottom, the share of the all-ones direction in "
-            "the trained residual stream."
-        ),
-        "alt": (
-            "Four line charts. The first three show the loss by learning rate; their "
-            "four lines have each of LayerNorm's two steps on or off. {shallow} "
-            "layers: at the best learning rate LayerNorm has {shallow_layer_norm}, "
-            "RMSNorm {shallow_rms_norm}, centring alone {shallow_centring}, neither "
-            "{shallow_neither}. {deep} layers: {deep_layer_norm}, {deep_rms_norm}, "
-            "{deep_centring} and {deep_neither}. {deep} layers with output matrices "
-            "that start smaller: {scaled_layer_norm}, {scaled_rms_norm}, "
-            "{scaled_centring} and {scaled_neither}. Bottom, the same models' share "
-            "on the all-ones direction after training: {scaled_layer_norm_share_after} "
-            "on average with LayerNorm, {scaled_rms_norm_share_after}, "
-            "{scaled_centring_share_after} and {scaled_neither_share_after} with the "
-            "others; a random direction would have {chance}."
-        ),
-    },
-}
+WORDS = figure_words(__file__)
 
 
 def plot(record, words):

@@ -41,6 +41,7 @@ from scripts.measure.batching import ROUNDS, batching_facts, race
 from scripts.measure.design import Design, Run
 from scripts.measure.records import Step
 from scripts.measure.spread import integer, number, paired, span
+from scripts.measure.texts import design_words, figure_words
 
 PARALLEL = True
 METHOD = (
@@ -537,143 +538,10 @@ DESIGN = Design(
     without_layers="normed",
     frozen=FROZEN,
     runs=_runs,
-    lacks={
-        "edges.post": {
-            "zh": (
-                "Post-Norm 在 200 层时，每个学习率的损失都不低于什么都不看的模型，"
-                "最好的学习率也就无从谈起。"
-            ),
-            "en": (
-                "With 200 layers Post-Norm ends no better than a model that sees "
-                "nothing, at every rate, so that none is best in any useful sense."
-            ),
-        },
-        "edges.frozen_pre": {
-            "zh": (
-                "冻结的 Pre-Norm 在 12、24、48 和 200 层时，最好的学习率是最大的那个；"
-                "更大的没有试，这个对照也许还能更低。"
-            ),
-            "en": (
-                "Frozen Pre-Norm with 12, 24, 48 and 200 layers is best at the "
-                "greatest rate; greater ones might do better."
-            ),
-        },
-        "edges.frozen_sandwich": {
-            "zh": (
-                "冻结的夹心归一化在 6、48 和 200 层时，最好的学习率是最大的那个；"
-                "更大的没有试，这个对照也许还能更低。"
-            ),
-            "en": (
-                "The frozen sandwich with 6, 48 and 200 layers is best at the "
-                "greatest rate; greater ones might do better."
-            ),
-        },
-    },
-    words={
-        "zh": {
-            "question": (
-                "训练各层，比不训练各层（或者根本没有层）好吗？到多少层为止？"
-            ),
-            "refuted_by": (
-                "“训得动”的意思是：在各自最好的学习率下，损失按种子配对相减，低于两个"
-                "没有层的模型，也低于各块冻结的同一个模型，并且超出种子间的波动。有一项"
-                "达不到，就不说训得动。"
-            ),
-            "stopping": "每次训练 {steps} 步；种子和学习率事先定好，不看结果加减。",
-            "arms": {"normed": "嵌入、LayerNorm 和输出层，没有层"},
-            "cell": "层数",
-        },
-        "en": {
-            "question": (
-                "Up to which depth is a stack whose layers are trained better than one "
-                "whose layers are not, or than no layers at all?"
-            ),
-            "refuted_by": (
-                "'Trains' means: at the best rate of each, the loss is below that of "
-                "both models without layers and of the same model with frozen blocks, "
-                "paired by seed and beyond the spread. Where one of these fails, "
-                "the word is not used."
-            ),
-            "stopping": (
-                "Each run takes {steps} steps; seeds and rates were fixed before and "
-                "none was added or left out."
-            ),
-            "arms": {"normed": "embedding, LayerNorm and head without layers"},
-            "cell": "layers",
-        },
-    },
+    **design_words(__file__),
 )
 
-WORDS = {
-    "zh": {
-        "title": "训练各层，有用吗？{steps} 步之后的损失",
-        "post": "Post-Norm",
-        "pre": "Pre-Norm",
-        "sandwich": "夹心归一化",
-        "deepnorm": "DeepNorm",
-        "by_depth": "最佳学习率下，随层数变化",
-        "by_rate": "DeepNorm，{most} 层，各个学习率",
-        "depth": "层数（对数刻度）",
-        "rate": "学习率（对数刻度）",
-        "loss": "损失（nat）",
-        "unigram": "什么都不看",
-        "normed": "没有层",
-        "best": "能达到的最好",
-        "band": (
-            "线：{seeds} 个种子的中位数；色带：从最小到最大。细虚线：各块冻结在初始值"
-            "的同一个模型。"
-        ),
-        "caption": (
-            "同样的窄解码器（d = {d}），四种归一化位置，各训练 {steps} 步。粗线训练各"
-            "层，细虚线把各层冻结在初始值。"
-        ),
-        "alt": (
-            "两幅折线图。上图横轴是层数（{depths}），纵轴是训练后的损失，三条水平线是 "
-            "{unigram}（什么都不看）、{normed}（没有层，只有嵌入、LayerNorm 和输出层）"
-            "和 {best}（能达到的最好）。{second} 层时，训练各层和冻结各层的损失依次为："
-            "Post-Norm {post_second} 和 {post_second_frozen}，Pre-Norm {pre_second} 和 "
-            "{pre_second_frozen}，夹心归一化 {sandwich_second} 和 "
-            "{sandwich_second_frozen}，DeepNorm {deepnorm_second} 和 "
-            "{deepnorm_second_frozen}；{most} 层的 DeepNorm 是 {deepnorm_most} 和 "
-            "{deepnorm_most_frozen}。下图是 {most} 层的 DeepNorm 在每个学习率下的损失。"
-        ),
-    },
-    "en": {
-        "title": "Does training the layers help? Loss after {steps} steps",
-        "post": "Post-Norm",
-        "pre": "Pre-Norm",
-        "sandwich": "Sandwich norm",
-        "deepnorm": "DeepNorm",
-        "by_depth": "At the best learning rate, by depth",
-        "by_rate": "DeepNorm, {most} layers, every learning rate",
-        "depth": "number of layers (logarithmic)",
-        "rate": "learning rate (logarithmic)",
-        "loss": "loss (nats)",
-        "unigram": "sees nothing",
-        "normed": "no layers",
-        "best": "best possible",
-        "band": (
-            "Line: median of {seeds} seeds. Band: least to greatest. Thin and dashed: "
-            "the same model with its blocks frozen at initialization."
-        ),
-        "caption": (
-            "The same narrow decoder (d = {d}) with four placements of its norms, each "
-            "trained for {steps} steps. Thick: all layers are trained. Thin and "
-            "dashed: the layers keep their initial weights."
-        ),
-        "alt": (
-            "Two line charts. Top: loss after training against the number of layers "
-            "({depths}); three level lines mark {unigram} (sees nothing), {normed} (no "
-            "layers, only embedding, LayerNorm and head) and {best} (best possible). "
-            "At {second} layers, trained and frozen: Post-Norm {post_second} and "
-            "{post_second_frozen}, Pre-Norm {pre_second} and {pre_second_frozen}, "
-            "sandwich norm {sandwich_second} and {sandwich_second_frozen}, DeepNorm "
-            "{deepnorm_second} and {deepnorm_second_frozen}; DeepNorm with {most} "
-            "layers has {deepnorm_most} and {deepnorm_most_frozen}. Bottom: DeepNorm's "
-            "loss at {most} layers for every learning rate."
-        ),
-    },
-}
+WORDS = figure_words(__file__)
 
 
 def _tick(value: float) -> str:

@@ -21,6 +21,7 @@ from functools import partial
 from scripts.measure.design import Design, Run
 from scripts.measure.records import Step
 from scripts.measure.spread import integer
+from scripts.measure.texts import design_words, figure_words
 
 PLACES = ("logits", "hidden", "output", "stream")
 METHODS = {  # name: (sandwich, PB-Relax)
@@ -200,45 +201,7 @@ DESIGN = Design(
     says=("at_initialization",),
     arms=tuple(METHODS),
     runs=_runs,
-    words={
-        "en": {
-            "question": (
-                "Where does float16 run out first as weights or the stream grow, and "
-                "how far does each half of CogView's pairing move that limit?"
-            ),
-            "refuted_by": (
-                "A sandwich alone, or PB-Relax alone, that goes as far as both; or a "
-                "first overflow at another place in some of the seeds."
-            ),
-            "stopping": (
-                "Nothing is trained: one forward pass for each factor of a fixed grid, "
-                "beyond the factor at which the last one breaks."
-            ),
-        },
-        "zh": {
-            "question": (
-                "权重或残差流变大时，float16 最先在哪里溢出？CogView 那一对做法，单用"
-                "其中一半，能把极限推多远？"
-            ),
-            "refuted_by": (
-                "单用夹心归一化或单用 PB-Relax，就和两样都用走得一样远；或者有的种子"
-                "最先溢出的是别的位置。"
-            ),
-            "stopping": (
-                "不训练：按固定的一组系数，每个系数做一次前向，一直做到最后一种也溢出"
-                "之后。"
-            ),
-        },
-    },
-    lacks={
-        "widths": {
-            "en": (
-                "One width was measured: the factors belong to it, and at another the "
-                "order of what breaks may change, too."
-            ),
-            "zh": "只测了一种宽度：系数只对它成立，先后顺序换了宽度也可能不同。",
-        }
-    },
+    **design_words(__file__),
 )
 
 
@@ -303,76 +266,7 @@ def facts(record) -> dict[str, str]:
     return found
 
 
-WORDS = {
-    "zh": {
-        "title": "float16 装不下的比例，随因子增长",
-        "pre": "Pre-Norm",
-        "sandwich": "夹心",
-        "pre_relaxed": "Pre-Norm + PB-Relax",
-        "sandwich_relaxed": "夹心 + PB-Relax",
-        "writers": "只放大写入矩阵",
-        "logits": "查询与键的乘积",
-        "output": "分支输出",
-        "stream": "残差流",
-        "lost": "残差流，float16 里已丢",
-        "share": "比例（%）",
-        "factor": "因子",
-        "band": (
-            "彩色：按 float64 的值，超出 float16 范围的比例。灰色：float16 里已是无穷大"
-            "或 NaN 的残差流。线：{seeds} 个种子的中位数；零不画，前馈网络的隐藏向量"
-            "在各格里都是零。上面四格放大分支的所有矩阵。"
-        ),
-        "caption": (
-            "初始化时的 {branches} 个分支（d = {d}）：权重乘上一个因子，float16 在哪里"
-            "先装不下，残差流丢掉多少。"
-        ),
-        "alt": (
-            "六格折线图，横轴是因子，纵轴是比例，都是对数刻度。上面四格放大所有矩阵："
-            "没有 PB-Relax 的两格，查询与键的乘积最先越界，灰线（残差流丢掉的比例）"
-            "一开始就接近顶端。有 PB-Relax 的两格，乘积那条线到很靠右才出现："
-            "Pre-Norm 是残差流先越界，夹心是分支输出先越界，"
-            "因子要到 {weights_sandwich_relaxed_breaks}。下面两格只放大"
-            "写入矩阵：Pre-Norm 的残差流先越界，夹心只有分支输出，因子更大。"
-        ),
-    },
-    "en": {
-        "title": "What float16 cannot hold, as a factor grows",
-        "pre": "Pre-Norm",
-        "sandwich": "sandwich",
-        "pre_relaxed": "Pre-Norm, PB-Relax",
-        "sandwich_relaxed": "sandwich, PB-Relax",
-        "writers": "writers only",
-        "logits": "query-key products",
-        "output": "branch output",
-        "stream": "stream",
-        "lost": "stream, lost in float16",
-        "share": "share (%)",
-        "factor": "factor",
-        "band": (
-            "Colours: share of the float64 values beyond float16's range. Grey: share "
-            "of the stream that is infinite or NaN in float16. Lines: median over "
-            "{seeds} seeds; zeros are not drawn, and the feed-forward network's hidden "
-            "vector has only zeros here. The upper four panels multiply all matrices "
-            "of the branches."
-        ),
-        "caption": (
-            "A stack of {branches} branches (d = {d}) at initialization: the weights "
-            "grow by a factor; where float16 runs out first and how much of the stream "
-            "is lost."
-        ),
-        "alt": (
-            "Six line charts of shares over the factor, both logarithmic. In the "
-            "upper four all matrices grow. Without PB-Relax the products of queries "
-            "and keys leave the range first, and the grey line, the share of the "
-            "stream that is lost, is near the top from the start. With PB-Relax the "
-            "line of these products starts far to the right: in Pre-Norm "
-            "the stream leaves first, in the sandwich the branch output, at a factor "
-            "of {weights_sandwich_relaxed_breaks}. In the lower two only the writers "
-            "grow: with Pre-Norm the stream leaves first, in the sandwich only the "
-            "branch output does, at a larger factor."
-        ),
-    },
-}
+WORDS = figure_words(__file__)
 
 
 def plot(record, words):

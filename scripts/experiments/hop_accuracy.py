@@ -28,6 +28,7 @@ from functools import partial
 from scripts.measure.design import Design, Run
 from scripts.measure.records import Step
 from scripts.measure.spread import integer, number, paired, span
+from scripts.measure.texts import design_words, figure_words
 
 METHOD = (
     "causal decoders without position embedding, LayerNorm, ReLU, four heads; Xavier "
@@ -384,92 +385,10 @@ DESIGN = Design(
     without_layers="no_layers",
     frozen=FROZEN,
     runs=_runs,
-    words={
-        "zh": {
-            "question": (
-                "任务要把一层的结果交给下一层用时，各种归一化位置的模型学得会几跳？"
-            ),
-            "refuted_by": (
-                "“学会了”要求损失低于没有层的模型，也低于各块冻结的同一个模型，差距按"
-                "种子配对，超出种子间的波动；否则不算。“深了也学得会”要求在层数最多的"
-                "那一格成立。"
-            ),
-            "stopping": (
-                "每次训练 {steps} 步；种子和学习率事先定好，不看结果加减。损失不是"
-                "有限数时提前结束。"
-            ),
-            "cell": "层数",
-        },
-        "en": {
-            "question": (
-                "Where a layer has to go on from what the one before it found, how "
-                "many hops does each placement learn?"
-            ),
-            "refuted_by": (
-                "'Learns' needs a loss below the model without layers and below the "
-                "same model with frozen blocks, paired by seed and beyond the spread. "
-                "'Learns at depth' needs that in the deepest cell."
-            ),
-            "stopping": (
-                "Each run takes {steps} steps; seeds and rates were fixed before and "
-                "none was added or left out. A loss that is not finite ends a run."
-            ),
-            "cell": "layers",
-        },
-    },
+    **design_words(__file__),
 )
 
-WORDS = {
-    "zh": {
-        "title": "顺着指针能走几跳",
-        "post": "Post-Norm",
-        "pre": "Pre-Norm",
-        "sandwich": "夹心归一化",
-        "deepnorm": "DeepNorm",
-        "no_layers": "没有层",
-        "depth": "层数：",
-        "hop": "跳数",
-        "accuracy": "准确率",
-        "chance": "随机猜",
-        "band": (
-            "线：{seeds} 个种子的中位数；色带：从最小到最大。虚线：各块冻结的同一模型。"
-        ),
-        "caption": (
-            "沿着指针走 1 到 {hops} 跳，说出到达之处的值：各种归一化位置在最佳学习率下"
-            "的准确率（d = {d}，每次训练 {tokens} 个 token）。"
-        ),
-        "alt": (
-            "每种层数一幅折线图，层数为 {depths}；横轴是跳数，从 1 到 {hops}，纵轴是"
-            "留出序列上的准确率。随机猜是 {chance_accuracy}。"
-        ),
-    },
-    "en": {
-        "title": "How many hops along the pointers?",
-        "post": "Post-Norm",
-        "pre": "Pre-Norm",
-        "sandwich": "Sandwich norm",
-        "deepnorm": "DeepNorm",
-        "no_layers": "no layers",
-        "depth": "layers: ",
-        "hop": "hops",
-        "accuracy": "accuracy",
-        "chance": "guessing",
-        "band": (
-            "Line: median of {seeds} seeds. Band: least to greatest. Dashed: the same "
-            "model with its blocks frozen."
-        ),
-        "caption": (
-            "Follow the pointers for 1 to {hops} hops and name the value there: "
-            "accuracy of each placement at its best learning rate (d = {d}, {tokens} "
-            "tokens a run)."
-        ),
-        "alt": (
-            "A line chart for each depth, {depths} layers; across, the hops, 1 to "
-            "{hops}; upwards, the accuracy on held-out sequences. Guessing gives "
-            "{chance_accuracy}."
-        ),
-    },
-}
+WORDS = figure_words(__file__)
 
 
 def plot(record, words):

@@ -23,6 +23,7 @@ from functools import partial
 from scripts.measure.design import Design, Run
 from scripts.measure.records import Step
 from scripts.measure.spread import number, span
+from scripts.measure.texts import design_words, figure_words
 
 METHOD = (
     "gradient of the mean cross-entropy of the next token on uniform random tokens, "
@@ -231,49 +232,7 @@ DESIGN = Design(
     says=("at_initialization",),
     arms=VARIANTS,
     runs=_runs,
-    words={
-        "en": {
-            "question": (
-                "How do a fresh model's gradients change with depth and from layer to "
-                "layer, in six placements of the norms?"
-            ),
-            "refuted_by": (
-                "For theorem 1 of Xiong et al.: an exponent of the last layer's norm "
-                "away from 0 in Post-Norm or from −1/2 in Pre-Norm, beyond the spread "
-                "over seeds, at either width. For anything said of the other layers: a "
-                "width at which the seeds say otherwise."
-            ),
-            "stopping": (
-                "Nothing is trained: each stack is drawn once for a seed, and one "
-                "batch runs through it forward and backward."
-            ),
-            "arms": {
-                "post": "Post-Norm",
-                "pre": "Pre-Norm",
-                "pre_without_final_norm": "Pre-Norm without its final norm",
-                "sandwich": "sandwich norm",
-                "deepnorm": "DeepNorm",
-                "normformer": "NormFormer",
-            },
-        },
-        "zh": {
-            "question": "六种归一化位置，刚初始化的模型，梯度怎样随深度和层次变化？",
-            "refuted_by": (
-                "对 Xiong 等人的定理 1：不论哪种宽度，只要末层范数的指数在 Post-Norm "
-                "偏离 0，或者在 Pre-Norm 偏离 −1/2，并且超出种子之间的离散。"
-                "对其他层的说法：换一种宽度，各个种子就不这么说。"
-            ),
-            "stopping": "不训练：每个种子初始化一次模型，一个批次前向、反向各跑一次。",
-            "arms": {
-                "post": "Post-Norm",
-                "pre": "Pre-Norm",
-                "pre_without_final_norm": "末尾没有归一化的 Pre-Norm",
-                "sandwich": "夹心归一化",
-                "deepnorm": "DeepNorm",
-                "normformer": "NormFormer",
-            },
-        },
-    },
+    **design_words(__file__),
 )
 
 
@@ -374,89 +333,7 @@ def facts(record) -> dict[str, str]:
     return found | {"float32_gap": f"{max(gaps):.0e}"}
 
 
-WORDS = {
-    "zh": {
-        "title": "初始化时的梯度：前馈网络的最后一个矩阵",
-        "post": "Post-Norm",
-        "pre": "Pre-Norm",
-        "pre_without_final_norm": "Pre-Norm，末尾没有归一化",
-        "sandwich": "夹心归一化",
-        "deepnorm": "DeepNorm",
-        "normformer": "NormFormer",
-        "by_depth": "最后一层，d = ",
-        "by_layer": "{most} 层的各层，d = ",
-        "depth": "层数 L",
-        "layer": "第几层",
-        "norm": "梯度范数",
-        "root": "∝ 1/√L",
-        "root_layer": "∝ 1/√l",
-        "band": (
-            "线：{seeds} 个种子的中位数；色带：从最小到最大。灰色虚线：斜率为 −1/2。"
-            "所有轴都是对数刻度。"
-        ),
-        "caption": (
-            "没有训练过的解码器（{least} 到 {most} 层）里，每层前馈网络最后一个矩阵的"
-            "梯度范数。上排：末层的随层数怎样变；下排：{most} 层时各层有多大。"
-            "左列宽度 {d}，右列 {d_wide}。"
-        ),
-        "alt": (
-            "两行两列的折线图，坐标轴都是对数刻度，纵轴是梯度范数，范围相同；"
-            "左列宽度 {d}，右列 {d_wide}。"
-            "上排看最后一层，层数从 {least} 到 {most}：两种宽度下 Post-Norm 都近乎水平"
-            "（指数 {post_last_slope} 与 {post_wide_last_slope}）；"
-            "Pre-Norm 沿 1/√L 的虚线下降（{pre_last_slope} 与 {pre_wide_last_slope}），"
-            "夹心归一化、NormFormer 和 DeepNorm 也下降；Pre-Norm 去掉末尾的"
-            "归一化就上升（{pre_without_final_norm_last_slope} 与 "
-            "{pre_without_final_norm_wide_last_slope}）。"
-            "下排看 {most} 层模型的各层：DeepNorm 是水平线；Pre-Norm、夹心归一化和 "
-            "NormFormer 从第一层往后下降；Post-Norm 的色带越靠近第一层越宽，"
-            "宽度 {d} 时首层与末层之比为 {post_ratio_most_range}，"
-            "宽度 {d_wide} 时窄得多，为 {post_wide_ratio_most_range}。"
-        ),
-    },
-    "en": {
-        "title": "Gradients at initialization, last feed-forward matrix",
-        "post": "Post-Norm",
-        "pre": "Pre-Norm",
-        "pre_without_final_norm": "Pre-Norm, no final norm",
-        "sandwich": "Sandwich norm",
-        "deepnorm": "DeepNorm",
-        "normformer": "NormFormer",
-        "by_depth": "Last layer, d = ",
-        "by_layer": "Each of {most} layers, d = ",
-        "depth": "number of layers L",
-        "layer": "layer l",
-        "norm": "gradient norm",
-        "root": "∝ 1/√L",
-        "root_layer": "∝ 1/√l",
-        "band": (
-            "Line: median of {seeds} seeds. Band: least to greatest. Grey dashes: a "
-            "slope of −1/2. All axes are logarithmic."
-        ),
-        "caption": (
-            "Untrained decoders of {least} to {most} layers, gradient norm of the last "
-            "matrix of each layer's feed-forward network. Top: how it changes with "
-            "depth in the last layer. Bottom: how large it is in each of {most} "
-            "layers. Width {d} on the left, {d_wide} on the right."
-        ),
-        "alt": (
-            "Line charts in two rows and two columns, all axes logarithmic, of the "
-            "gradient norm on one scale; width {d} on the left, {d_wide} on the right. "
-            "Top, the last layer, from {least} to {most} layers: at both widths "
-            "Post-Norm is almost level (exponents {post_last_slope} and "
-            "{post_wide_last_slope}); Pre-Norm falls along the dashed line 1/√L "
-            "({pre_last_slope} and {pre_wide_last_slope}), and so do Sandwich norm, "
-            "NormFormer and DeepNorm; Pre-Norm without the final norm rises "
-            "({pre_without_final_norm_last_slope} and "
-            "{pre_without_final_norm_wide_last_slope}). Bottom, the layers of the "
-            "model of {most}: DeepNorm is level; Pre-Norm, Sandwich norm and "
-            "NormFormer fall from the first layer on; the band of Post-Norm widens "
-            "towards the first layer, whose norm is {post_ratio_most_range} times the "
-            "last one's at width {d} and, much closer together, "
-            "{post_wide_ratio_most_range} times at width {d_wide}."
-        ),
-    },
-}
+WORDS = figure_words(__file__)
 
 
 def plot(record, words):

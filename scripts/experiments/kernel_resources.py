@@ -14,6 +14,7 @@ from functools import partial
 
 from scripts.measure.design import Design
 from scripts.measure.records import Step
+from scripts.measure.texts import design_words, figure_words
 
 DEVICE = "cpu"
 SEEDS = ()
@@ -176,47 +177,7 @@ def measure(size: str) -> list[Step]:
 DESIGN = Design(
     says=("none",),
     arms=tuple(FAMILIES),
-    words={
-        "en": {
-            "question": (
-                "What does each kernel need of an SM, and does any width spill out of "
-                "the registers or leave room for too few programs?"
-            ),
-            "refuted_by": (
-                "Bytes on the stack; narrow loads where 16 bytes may be read at once."
-            ),
-            "arms": {
-                "rms_norm": "RMSNorm",
-                "layer_norm": "LayerNorm",
-                "add_rms_norm": "residual addition with RMSNorm",
-                "qk_norm_rope": "QK-Norm with RoPE",
-                "soft_cap": "soft-cap, an elementwise control",
-                "stream": "streams that only move bytes, as controls",
-            },
-            "stopping": (
-                "Each kernel is compiled once at the launch that its operator chooses; "
-                "nothing runs and nothing is tuned."
-            ),
-        },
-        "zh": {
-            "question": (
-                "每个 kernel 要占用 SM 的多少资源？有没有哪种宽度用光了寄存器，或者让"
-                "一个 SM 放不下几个程序？"
-            ),
-            "refuted_by": "栈上出现字节；或者可以一次读 16 字节，编译出来却是窄读取。",
-            "arms": {
-                "rms_norm": "RMSNorm",
-                "layer_norm": "LayerNorm",
-                "add_rms_norm": "残差相加与 RMSNorm",
-                "qk_norm_rope": "QK-Norm 与 RoPE",
-                "soft_cap": "软上限，逐元素的对照",
-                "stream": "只搬字节的流，作对照",
-            },
-            "stopping": (
-                "每个 kernel 按算子自己选的启动参数编译一次；什么都不运行，也不调参。"
-            ),
-        },
-    },
+    **design_words(__file__),
 )
 
 
@@ -276,69 +237,7 @@ def facts(record) -> dict[str, str]:
     return found
 
 
-WORDS = {
-    "zh": {
-        "title": "编译器给每个线程分配了什么",
-        "forward": "前向",
-        "backward": "反向",
-        "rms_norm_bfloat16": "RMSNorm，bfloat16",
-        "rms_norm_float32": "RMSNorm，float32",
-        "layer_norm_bfloat16": "LayerNorm，bfloat16",
-        "layer_norm_float32": "LayerNorm，float32",
-        "limit": "线程数允许的上限",
-        "registers": "寄存器/线程",
-        "stack": "溢出的字节/线程",
-        "width": "特征数（对数刻度）",
-        "band": (
-            "为计算能力 9.0 编译，没有运行。空心：一行分块读，不再整行留在程序里。"
-            "只画每次调用里算 y 或 x 的梯度的 kernel。"
-        ),
-        "caption": (
-            "本站的 RMSNorm 与 LayerNorm kernel，按算子实际选择的启动参数编译："
-            "每个线程的寄存器，以及溢出到本地内存的字节。"
-        ),
-        "alt": (
-            "四格折线图，横轴是特征数，对数刻度；左列前向，右列反向，上排是每个线程的"
-            "寄存器，下排是溢出的字节。bfloat16 时溢出最多的：前向 RMSNorm "
-            "{rms_norm_forward_most_stack} 字节，LayerNorm "
-            "{layer_norm_forward_most_stack} 字节；反向 RMSNorm "
-            "{rms_norm_backward_most_stack} 字节，LayerNorm "
-            "{layer_norm_backward_most_stack} 字节。"
-        ),
-    },
-    "en": {
-        "title": "What the compiler gives each thread",
-        "forward": "forward",
-        "backward": "backward",
-        "rms_norm_bfloat16": "RMSNorm, bfloat16",
-        "rms_norm_float32": "RMSNorm, float32",
-        "layer_norm_bfloat16": "LayerNorm, bfloat16",
-        "layer_norm_float32": "LayerNorm, float32",
-        "limit": "most, by number of threads",
-        "registers": "registers a thread",
-        "stack": "spilled bytes a thread",
-        "width": "features (logarithmic)",
-        "band": (
-            "Compiled for compute capability 9.0; nothing ran. Hollow: a row is read "
-            "in pieces, no longer held whole. Of each call only the kernel that makes "
-            "y or the gradient of x."
-        ),
-        "caption": (
-            "This site's RMSNorm and LayerNorm kernels, compiled at the launches that "
-            "their operators choose: registers a thread, and bytes a thread that spill "
-            "to local memory."
-        ),
-        "alt": (
-            "Four line charts against the number of features, logarithmic: forward on "
-            "the left, backward on the right, registers a thread at the top, spilled "
-            "bytes at the bottom. Most spilled with bfloat16: forward RMSNorm "
-            "{rms_norm_forward_most_stack} bytes, LayerNorm "
-            "{layer_norm_forward_most_stack} bytes; backward RMSNorm "
-            "{rms_norm_backward_most_stack} bytes, LayerNorm "
-            "{layer_norm_backward_most_stack} bytes."
-        ),
-    },
-}
+WORDS = figure_words(__file__)
 
 
 def _line(axis, rows: list[dict], what: str, drawn: dict) -> None:

@@ -13,6 +13,7 @@ from functools import partial
 
 from scripts.measure.kernels.design import design
 from scripts.measure.records import Step
+from scripts.measure.texts import figure_words
 
 DEVICE = "gpu"
 SEEDS = (0,)
@@ -68,26 +69,7 @@ def measure(size: str) -> list[Step]:
 
 # What was asked, and how it was held equal ---------------------------------
 
-DESIGN = design(
-    PROVIDERS,
-    question={
-        "en": (
-            "From how many tokens on does a norm cost its bytes, and not its launch? "
-            "What does the caller wait, in the forward pass and with the backward one?"
-        ),
-        "zh": (
-            "从多少个 token 起，归一化的代价是它的字节，而不是启动？调用者要等多久，"
-            "只算前向是多少，加上反向又是多少？"
-        ),
-    },
-    refuted_by={
-        "en": (
-            "A time that grows with the rows from the first one on: then launches do "
-            "not set it."
-        ),
-        "zh": "时间从第一行起就随行数增长：那就不由启动决定。",
-    },
-)
+DESIGN = design(__file__, PROVIDERS)
 
 
 # What the page says -------------------------------------------------------
@@ -169,60 +151,7 @@ def facts(record) -> dict[str, str]:
     return found | _both_facts(record)
 
 
-WORDS = {
-    "zh": {
-        "title": "行数少时，归一化花的是启动的时间",
-        "device": "设备时间（CUDA graph）",
-        "call": "调用者等待的时间（eager）",
-        "ours": "本站的算子",
-        "torch": "torch",
-        "torch_unfused": "未融合",
-        "compile": "torch.compile",
-        "liger": "Liger",
-        "bytes": "只算字节",
-        "empty": "空 kernel",
-        "rows": "行数（对数刻度）",
-        "time": "微秒（对数刻度）",
-        "region": "启动主导",
-        "band": "RMSNorm，{width} 个特征，数据在缓存里。噪声底 {floor}。",
-        "caption": (
-            "{machine} 上 RMSNorm 每次调用的时间随行数的变化：上图是设备时间，"
-            "下图是调用者等待的时间。"
-        ),
-        "alt": (
-            "两幅折线图，两轴都是对数刻度：横轴是行数，纵轴是微秒。"
-            "空 kernel 在设备上要 {empty_device}，调用者要等 {empty_call}；"
-            "行数不超过约 {crossover_rows} 时，字节所需的时间比空 kernel 还短，"
-            "这一段标为启动主导。"
-        ),
-    },
-    "en": {
-        "title": "With few rows a norm costs its launch",
-        "device": "On the device (CUDA graph)",
-        "call": "What the caller waits (eager)",
-        "ours": "this site's kernels",
-        "torch": "torch",
-        "torch_unfused": "unfused",
-        "compile": "torch.compile",
-        "liger": "Liger",
-        "bytes": "bytes alone",
-        "empty": "empty kernel",
-        "rows": "rows (logarithmic)",
-        "time": "microseconds (log.)",
-        "region": "launch-bound",
-        "band": "RMSNorm, {width} features, data in the cache. Noise floor {floor}.",
-        "caption": (
-            "Time of one RMSNorm call on {machine} against the number of rows: on the "
-            "device at the top, for the caller at the bottom."
-        ),
-        "alt": (
-            "Two line charts, all axes logarithmic, of microseconds against rows. An "
-            "empty kernel takes {empty_device} on the device and {empty_call} for the "
-            "caller; up to about {crossover_rows} rows the bytes alone would take less "
-            "than the empty kernel, and that region is marked as launch-bound."
-        ),
-    },
-}
+WORDS = figure_words(__file__)
 
 
 def plot(record, words):

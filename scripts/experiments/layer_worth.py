@@ -28,6 +28,7 @@ from functools import partial
 from scripts.measure.design import Design, Run
 from scripts.measure.records import Step
 from scripts.measure.spread import integer, number, paired, span
+from scripts.measure.texts import design_words, figure_words
 
 METHOD = (
     "byte-level decoders without position embedding, RMSNorm, GELU; matrices drawn "
@@ -335,108 +336,10 @@ DESIGN = Design(
     without_layers="no_layers",
     frozen=FROZEN,
     runs=_runs,
-    words={
-        "zh": {
-            "question": (
-                "训练之后，去掉后一半的层，损失增加多少？这取决于学习率，还是取决于归一化"
-                "放在哪里？"
-            ),
-            "refuted_by": (
-                "“后面的层闲着，是因为学习率高”会被这样的结果推翻：网格里每个学习率下，"
-                "去掉 Pre-Norm 后一半的层，代价都一样小，或都不超过冻结的那一份。"
-                "在哪个学习率下它的代价并不更大，“夹心归一化让它们多做事”在那里就不成立。"
-            ),
-            "stopping": (
-                "每次训练 {steps} 步；种子和学习率事先定好，不看结果加减。损失不是"
-                "有限数时提前结束。"
-            ),
-            "arms": {
-                "half_depth": "Pre-Norm，只有 {half} 层",
-                "frozen_pre": "Pre-Norm，各块冻结在初始值",
-                "frozen_sandwich": "夹心归一化，各块冻结在初始值",
-            },
-        },
-        "en": {
-            "question": (
-                "After training, how much loss is the upper half of the layers worth, "
-                "and does that depend on the rate or on where the norms are?"
-            ),
-            "refuted_by": (
-                "'A high rate leaves the upper layers idle' falls if removing the "
-                "upper half of Pre-Norm costs as little at every rate of the grid, "
-                "or no more than in the frozen twin. 'A sandwich gives them more to "
-                "do' falls at every rate at which its cost is no greater."
-            ),
-            "stopping": (
-                "Each run takes {steps} steps; seeds and rates were fixed before and "
-                "none was added or left out. A loss that is not finite ends a run."
-            ),
-            "arms": {
-                "half_depth": "Pre-Norm with {half} layers",
-                "frozen_pre": "Pre-Norm, blocks frozen as drawn",
-                "frozen_sandwich": "sandwich norm, blocks frozen as drawn",
-            },
-        },
-    },
+    **design_words(__file__),
 )
 
-WORDS = {
-    "zh": {
-        "title": "训练之后，后一半的层作用多大",
-        "pre": "Pre-Norm",
-        "sandwich": "夹心归一化",
-        "small_writers": "GPT-2 的初始化",
-        "scaling": "LayerNorm Scaling",
-        "half_depth": "Pre-Norm，{half} 层",
-        "no_layers": "没有层",
-        "frozen_pre": "Pre-Norm，冻结",
-        "frozen_sandwich": "夹心，冻结",
-        "worth": "去掉后一半的层，损失增加多少",
-        "losses": "训练后的损失",
-        "rate": "学习率（对数刻度）",
-        "increase": "nat/字节（对数刻度）",
-        "loss": "nat/字节",
-        "band": "线：{seeds} 个种子的中位数；色带：从最小到最大。虚线：对照。",
-        "caption": (
-            "在标准库源码上训练的字节级解码器（d = {d}，{layers} 层，每次训练 {tokens} "
-            "字节）：各学习率下，去掉后一半的层损失增加多少，以及训练后的损失。"
-        ),
-        "alt": (
-            "两幅折线图，横轴都是学习率。上图是去掉后一半的层之后损失的增加，下图是"
-            "训练后的损失，都有 {seeds} 个种子；网格是 {rates}，对照的网格是 "
-            "{control_rates}。"
-        ),
-    },
-    "en": {
-        "title": "What the upper half is worth after training",
-        "pre": "Pre-Norm",
-        "sandwich": "Sandwich norm",
-        "small_writers": "GPT-2's initialization",
-        "scaling": "LayerNorm Scaling",
-        "half_depth": "Pre-Norm, {half} layers",
-        "no_layers": "no layers",
-        "frozen_pre": "Pre-Norm, frozen",
-        "frozen_sandwich": "sandwich, frozen",
-        "worth": "Loss increase without the upper half",
-        "losses": "Loss after training",
-        "rate": "learning rate (logarithmic)",
-        "increase": "nats per byte (logarithmic)",
-        "loss": "nats per byte",
-        "band": (
-            "Line: median of {seeds} seeds. Band: least to greatest. Dashed: controls."
-        ),
-        "caption": (
-            "Byte-level decoders trained on the standard library's sources (d = {d}, "
-            "{layers} layers, {tokens} bytes a run): the loss increase without the "
-            "upper half of the layers, and the loss after training, by learning rate."
-        ),
-        "alt": (
-            "Two line charts over the learning rate. Top, the increase of the loss "
-            "without the upper half of the layers; bottom, the loss after training; "
-            "{seeds} seeds each, on the grid {rates}, for the controls {control_rates}."
-        ),
-    },
-}
+WORDS = figure_words(__file__)
 
 
 def plot(record, words):

@@ -29,6 +29,7 @@ from functools import partial
 
 from scripts.measure.design import Design
 from scripts.measure.records import Step
+from scripts.measure.texts import design_words, figure_words
 
 INSTALLED = ("transformers",)
 DEVICE = "cpu"
@@ -84,43 +85,7 @@ def measure(size: str) -> list[Step]:
 DESIGN = Design(
     says=("none",),
     arms=("architectures",),
-    words={
-        "en": {
-            "question": (
-                "Which norms do the architectures of transformers use, where, and in "
-                "what form, as their code computes them?"
-            ),
-            "refuted_by": (
-                "One of the architectures read by hand whose row differs; the tests "
-                "compare them."
-            ),
-            "arms": {
-                "architectures": (
-                    "every causal and encoder-decoder architecture of the installed "
-                    "version, its other text decoders and some encoders, with the "
-                    "switches of the class"
-                ),
-            },
-            "stopping": (
-                "All are examined once. One that fails or takes too long stays in the "
-                "table, with the reason."
-            ),
-        },
-        "zh": {
-            "question": (
-                "transformers 里的架构用哪些归一化，放在哪里，写成什么形式？以代码实际"
-                "算的为准。"
-            ),
-            "refuted_by": "人工读过的架构里，有一个与它那一行不符；测试会逐个比对。",
-            "arms": {
-                "architectures": (
-                    "所装版本里的全部因果架构和编码器-解码器架构、其余的文本解码器"
-                    "和一些编码器，开关取类的默认值"
-                ),
-            },
-            "stopping": "每个架构检查一次。失败或超时的也留在表里，写明原因。",
-        },
-    },
+    **design_words(__file__),
 )
 
 
@@ -283,86 +248,7 @@ def facts(record) -> dict[str, str]:
     return found
 
 
-WORDS = {
-    "zh": {
-        "title": "各架构的归一化：放在哪里，是哪一种",
-        "placement": "归一化的位置",
-        "form": "增益与 QK-Norm",
-        "pre": "Pre-Norm",
-        "post": "Post-Norm",
-        "sandwich": "夹心",
-        "branch-output": "只在分支输出",
-        "pre-parallel": "Pre-Norm，并行",
-        "residual-after-norm": "残差取自归一化之后",
-        "multi-stream": "多条残差流",
-        "mixed": "各层或各分支不同",
-        "RMSNorm": "RMSNorm",
-        "LayerNorm": "LayerNorm",
-        "kind_mixed": "混用",
-        "w": "增益 w",
-        "1+w": "增益 1+w",
-        "none": "没有增益",
-        "head": "QK-Norm，逐头",
-        "projection": "QK-Norm，整个投影",
-        "count": "架构数",
-        "band": (
-            "transformers {version} 的类默认配置，不是已发布的权重；共 {total} "
-            "个架构，{unresolved} 个未能解析，不在图中。"
-        ),
-        "caption": (
-            "从运行中的代码读出的归一化：transformers {version} 的 {total} 个架构中，"
-            "{resolved} 个完全解析，{partial} 个部分解析。"
-        ),
-        "alt": (
-            "两幅横向条形图，数架构的个数。上图按位置：Pre-Norm {placement_pre} 个，"
-            "Post-Norm {placement_post} 个，夹心 {placement_sandwich} 个，"
-            "只在分支输出 {placement_branch_output} 个；颜色区分 RMSNorm"
-            "（共 {rms_norm} 个）与 LayerNorm（共 {layer_norm} 个）。"
-            "下图：RMSNorm 的增益写成 w 的 {rms_norm_gain_w} 个，"
-            "写成 1+w 的 {rms_norm_gain_one_plus_w} 个；"
-            "带 QK-Norm 的 {qk_norm} 个，其中逐头的 {qk_head} 个。"
-        ),
-    },
-    "en": {
-        "title": "Norms of published architectures: where, and which",
-        "placement": "Where the norm is",
-        "form": "Gain and QK-norm",
-        "pre": "Pre-Norm",
-        "post": "Post-Norm",
-        "sandwich": "sandwich",
-        "branch-output": "branch output only",
-        "pre-parallel": "Pre-Norm, parallel",
-        "residual-after-norm": "residual after norm",
-        "multi-stream": "several streams",
-        "mixed": "differs by layer or branch",
-        "RMSNorm": "RMSNorm",
-        "LayerNorm": "LayerNorm",
-        "kind_mixed": "both",
-        "w": "gain w",
-        "1+w": "gain 1+w",
-        "none": "no gain",
-        "head": "QK-norm, per head",
-        "projection": "QK-norm, projection",
-        "count": "architectures",
-        "band": (
-            "Class defaults of transformers {version}, not released checkpoints; "
-            "{total} architectures, of which {unresolved} are unresolved and not drawn."
-        ),
-        "caption": (
-            "Norms read off running code: of the {total} architectures in transformers "
-            "{version}, {resolved} are resolved and {partial} in part."
-        ),
-        "alt": (
-            "Two horizontal bar charts that count architectures. Top, by placement: "
-            "Pre-Norm {placement_pre}, Post-Norm {placement_post}, sandwich "
-            "{placement_sandwich}, branch output only {placement_branch_output}; "
-            "colours tell RMSNorm ({rms_norm} in all) from LayerNorm ({layer_norm} in "
-            "all). Bottom: {rms_norm_gain_w} RMSNorms write their gain as w, "
-            "{rms_norm_gain_one_plus_w} as 1+w; {qk_norm} have QK-norm, "
-            "{qk_head} of them per head."
-        ),
-    },
-}
+WORDS = figure_words(__file__)
 
 
 def plot(record, words):

@@ -11,6 +11,7 @@ Edge cases are gated at the end, as there.
 
 from scripts.measure.kernels.design import design
 from scripts.measure.records import Step
+from scripts.measure.texts import figure_words
 
 DEVICE = "gpu"
 SEEDS = (0,)
@@ -44,20 +45,7 @@ def measure(size: str) -> list[Step]:
 
 # What was asked, and how it was held equal ---------------------------------
 
-DESIGN = design(
-    (*PROVIDERS, *MORE),
-    question={
-        "en": "How close to their byte count do norms come in the backward pass?",
-        "zh": "反向传播里，归一化离自己的字节数还有多远？",
-    },
-    refuted_by={
-        "en": (
-            "A fused backward pass well below a stream of the same bytes at large "
-            "sizes: then bytes do not decide."
-        ),
-        "zh": "尺寸够大时，融合的反向仍明显慢于字节数相同的流：那就不由字节数决定。",
-    },
-)
+DESIGN = design(__file__, (*PROVIDERS, *MORE))
 
 
 # What the page says -------------------------------------------------------
@@ -82,67 +70,7 @@ def facts(record) -> dict[str, str]:
     return found
 
 
-WORDS = {
-    "zh": {
-        "title": "反向：达到复制带宽的几成",
-        "rms_norm_backward": "RMSNorm",
-        "layer_norm_backward": "LayerNorm",
-        "add_rms_norm_backward": "残差相加 + RMSNorm",
-        "ours": "本站的算子",
-        "torch": "torch",
-        "torch_unfused": "未融合",
-        "compile": "torch.compile",
-        "liger": "Liger",
-        "width": "特征数（对数刻度）",
-        "share": "占复制带宽（%）",
-        "band": "不超过噪声底 {floor} 的差别不作区分。",
-        "caption": (
-            "{machine} 上各种实现的反向归一化，按一个融合算子必须搬运的字节计，"
-            "占同一次运行里大块复制带宽（{rate_1r1w}）的比例。"
-            "与读写比例和字节数都相同的流相比，本站的算子达到 "
-            "{mix_least} 到 {mix_most}。"
-            "不计时的边界情形 {edges} 个，本站的算子算对 {edges_passed} 个。"
-            "Liger 的 RMSNorm 在这里不能覆盖上游梯度，要先把结果清零，多写一个张量。"
-        ),
-        "alt": (
-            "三幅折线图，横轴是特征数，纵轴是占复制带宽的百分比。"
-            "本站的算子：RMSNorm 从 {rms_norm_backward_least} 到 "
-            "{rms_norm_backward_most}，LayerNorm 从 {layer_norm_backward_least} 到 "
-            "{layer_norm_backward_most}，残差相加加 RMSNorm 从 "
-            "{add_rms_norm_backward_least} 到 {add_rms_norm_backward_most}。"
-        ),
-    },
-    "en": {
-        "title": "Backward pass: share of the rate of a copy",
-        "rms_norm_backward": "RMSNorm",
-        "layer_norm_backward": "LayerNorm",
-        "add_rms_norm_backward": "Residual addition + RMSNorm",
-        "ours": "this site's kernels",
-        "torch": "torch",
-        "torch_unfused": "unfused",
-        "compile": "torch.compile",
-        "liger": "Liger",
-        "width": "features (logarithmic)",
-        "share": "share of the copy (%)",
-        "band": "Differences within the noise floor of {floor} are not resolved.",
-        "caption": (
-            "Backward norms by several implementations on {machine}: the bytes that a "
-            "fused kernel must move, as a share of the rate of a large copy in the "
-            "same run ({rate_1r1w}). Of a stream with the same reads, writes and "
-            "bytes, this site's kernels reach {mix_least} to {mix_most}. Of {edges} "
-            "edge cases, which are not timed, they get {edges_passed} right. Liger's "
-            "RMSNorm may not overwrite the gradient from above here, so it fills the "
-            "result with zeros first and writes one tensor more."
-        ),
-        "alt": (
-            "Three line charts of the share of the copy rate against the number of "
-            "features. This site's kernels: RMSNorm from {rms_norm_backward_least} to "
-            "{rms_norm_backward_most}, LayerNorm from {layer_norm_backward_least} to "
-            "{layer_norm_backward_most}, residual addition with RMSNorm from "
-            "{add_rms_norm_backward_least} to {add_rms_norm_backward_most}."
-        ),
-    },
-}
+WORDS = figure_words(__file__)
 
 
 def plot(record, words):

@@ -25,6 +25,7 @@ from functools import partial
 from scripts.measure.design import Design, Run
 from scripts.measure.records import Step
 from scripts.measure.spread import integer, paired
+from scripts.measure.texts import design_words, figure_words
 
 SEEDS = tuple(range(5))
 METHOD = (
@@ -516,136 +517,10 @@ DESIGN = Design(
     says=("after_training", "differences"),
     arms=ARMS,
     runs=_design_runs,
-    words={
-        "zh": {
-            "question": (
-                "没有归一化层的小解码器，在各自最好的学习率下与 RMSNorm 差多少？nGPT "
-                "能不能省下步数？"
-            ),
-            "refuted_by": (
-                "“不用归一化也不差”会被这样的结果推翻：在各自最好的学习率下，没有归一化的"
-                "版本都高于 RMSNorm。“nGPT 省步数”会被这样的结果推翻：步数相同的完整"
-                "训练里，它不低于 RMSNorm。"
-            ),
-            "stopping": (
-                "种子、学习率和步数事先定好；发散的训练照样计入，不重跑，不剔除。"
-            ),
-            "cell": "训练步数",
-        },
-        "en": {
-            "question": (
-                "How far are small decoders without norm layers from RMSNorm, each at "
-                "its best rate, and does nGPT save steps?"
-            ),
-            "refuted_by": (
-                "'No worse without norms' falls if every version without them ends "
-                "above RMSNorm at its best rate. 'nGPT saves steps' falls if whole "
-                "trainings of equal length do not end lower with it."
-            ),
-            "stopping": (
-                "Seeds, rates and steps were fixed before; runs that diverged count as "
-                "they are, and none was run again or left out."
-            ),
-            "cell": "steps",
-        },
-    },
-    lacks={
-        "edges.ngpt": {
-            "zh": (
-                "nGPT 在最短的训练里，最好的学习率是试过的最大值，更大的也许更好；"
-                "页面上关于它的结论只用到步数更多的训练。"
-            ),
-            "en": (
-                "nGPT's best rate in the shortest training is the greatest tried, and "
-                "a greater one may be better; what the page concludes rests on the "
-                "longer trainings."
-            ),
-        }
-    },
+    **design_words(__file__),
 )
 
-WORDS = {
-    "zh": {
-        "title": "没有归一化层的解码器：留出集损失",
-        "rms_norm": "RMSNorm（Pre-Norm）",
-        "rms_norm_small": "RMSNorm，小分支",
-        "dyt_half": "DyT，α 从 0.5 开始",
-        "dyt_one": "DyT，α 从 1 开始",
-        "plain": "什么都不加",
-        "skip_init": "SkipInit",
-        "re_zero": "ReZero",
-        "ngpt": "nGPT",
-        "by_rate": "训练结束时，随学习率变化",
-        "by_step": "训练过程中，各取最好的学习率",
-        "by_length": "长短不同的完整训练，各取最好的学习率",
-        "rate": "学习率（对数刻度）",
-        "step": "步",
-        "length": "整个训练的步数（对数刻度）",
-        "loss": "损失（nat/字节）",
-        "guess": "只知道字节频率",
-        "band": (
-            "线：{seeds} 个种子的中位数；色带：从最小到最大。上沿的 ×：中位数发散，"
-            "即最后不是有限数，或不低于字节频率的损失。"
-        ),
-        "caption": (
-            "在标准库源码上训练的字节级解码器（d = {d}，{layers} 层，{steps} 步）："
-            "各种不用归一化层的做法与 RMSNorm 的留出集损失。"
-        ),
-        "alt": (
-            "三幅图，纵轴都是留出集损失，单位 nat/字节。前两幅的虚线是字节频率的损失 "
-            "{guess}。上图：训练结束时的损失随学习率变化；各自最好的一点是 RMSNorm "
-            "{rms_norm_end}，分支从小开始的 RMSNorm {rms_norm_small_end}，"
-            "DyT {dyt_half_end} 和 {dyt_one_end}，"
-            "什么都不加 {plain_end}，SkipInit {skip_init_end}，"
-            "ReZero {re_zero_end}，nGPT {ngpt_end}；学习率最大时 DyT 升到虚线。"
-            "中图：各取最好的学习率，{steps} 步里损失怎样下降；后半程 SkipInit 和 "
-            "ReZero 最低。下图：RMSNorm 与 nGPT 分别训练 {lengths} 步的最终损失；"
-            "最短的两种里两条线靠得很近，最长的是 {rms_norm_end} 和 {ngpt_end}。"
-        ),
-    },
-    "en": {
-        "title": "Decoders without norm layers: held-out loss",
-        "rms_norm": "RMSNorm (Pre-Norm)",
-        "rms_norm_small": "RMSNorm, small branches",
-        "dyt_half": "DyT, α from 0.5",
-        "dyt_one": "DyT, α from 1",
-        "plain": "nothing at all",
-        "skip_init": "SkipInit",
-        "re_zero": "ReZero",
-        "ngpt": "nGPT",
-        "by_rate": "At the end, by learning rate",
-        "by_step": "During training, each at its best rate",
-        "by_length": "Whole trainings of different lengths, best rates",
-        "rate": "learning rate (logarithmic)",
-        "step": "step",
-        "length": "steps of the whole training (logarithmic)",
-        "loss": "loss (nats/byte)",
-        "guess": "byte frequencies alone",
-        "band": (
-            "Line: median of {seeds} seeds. Band: least to greatest. A × at the top: "
-            "the median diverged, i.e. ends not finite or no better than frequencies."
-        ),
-        "caption": (
-            "Byte-level decoders trained on the standard library's sources (d = {d}, "
-            "{layers} layers, {steps} steps): held-out loss of the ways to do without "
-            "norm layers, and of RMSNorm."
-        ),
-        "alt": (
-            "Three charts of the held-out loss in nats per byte; in the first two a "
-            "dashed line marks the loss of the bytes' frequencies, {guess}. Top: the "
-            "loss at the end by learning rate; the best points are RMSNorm "
-            "{rms_norm_end}, RMSNorm with small branches {rms_norm_small_end}, DyT "
-            "{dyt_half_end} and {dyt_one_end}, nothing at all {plain_end}, SkipInit "
-            "{skip_init_end}, ReZero {re_zero_end}, nGPT {ngpt_end}; at the largest "
-            "rate DyT rises to the dashed line. Middle: "
-            "how the loss falls during {steps} steps, each at its best learning "
-            "rate; SkipInit and ReZero are lowest in the second half. Bottom: final "
-            "losses of RMSNorm and nGPT in trainings of {lengths} steps; for the "
-            "two shortest the lines lie close together, and they end at {rms_norm_end} "
-            "and {ngpt_end}."
-        ),
-    },
-}
+WORDS = figure_words(__file__)
 
 
 def plot(record, words):

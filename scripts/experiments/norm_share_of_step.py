@@ -15,6 +15,7 @@ from itertools import product
 
 from scripts.measure.design import Design
 from scripts.measure.records import Step
+from scripts.measure.texts import design_words, figure_words
 
 DEVICE = "gpu"
 SEEDS = (0,)
@@ -209,41 +210,7 @@ def measure(size: str) -> list[Step]:
 DESIGN = Design(
     says=("none",),
     arms=(*BARE, *NORMS),
-    words={
-        "en": {
-            "question": (
-                "What share of a training step, and of a decoding step, are the norms?"
-            ),
-            "refuted_by": (
-                "The same share with fused norms as with unfused ones, or a model "
-                "without norms that is no faster."
-            ),
-            "arms": {
-                "none": "the decoder without norms",
-                "none_again": (
-                    "the same under a second name, which gives the noise floor"
-                ),
-            },
-            "stopping": (
-                "The number of rounds is fixed beforehand; in each round all have "
-                "their turn. Differences within the noise floor are not resolved."
-            ),
-        },
-        "zh": {
-            "question": "一个训练步和一个解码步里，归一化各占多少时间？",
-            "refuted_by": (
-                "归一化融合之后占比不变；或者去掉归一化的同一个模型并不更快。"
-            ),
-            "arms": {
-                "none": "没有归一化的解码器",
-                "none_again": "同一个解码器换个名字再测一遍，用来得到噪声底",
-            },
-            "stopping": (
-                "轮数事先定好，各家相同，每一轮都轮流测一遍。没有超过噪声底的差别，"
-                "不作区分。"
-            ),
-        },
-    },
+    **design_words(__file__),
 )
 
 
@@ -303,62 +270,7 @@ def facts(record) -> dict[str, str]:
     return found
 
 
-WORDS = {
-    "zh": {
-        "title": "归一化占一步的多少时间",
-        "training": "训练步",
-        "decoding": "解码步",
-        "eager": "eager",
-        "compiled": "整体编译",
-        "rms_unfused": "RMSNorm，未融合",
-        "rms_torch": "RMSNorm，torch",
-        "rms_ours": "RMSNorm，本站的算子",
-        "layer_unfused": "LayerNorm，未融合",
-        "layer_torch": "LayerNorm，torch",
-        "layer_ours": "LayerNorm，本站的算子",
-        "share": "占这一步的时间（%）",
-        "band": "与去掉归一化的同一模型相比。噪声底 {floor}。",
-        "caption": (
-            "{machine} 上一个 {blocks} 层、d = {d} 的解码器：归一化占训练步和解码步的"
-            "时间，分 eager 与整体编译。"
-        ),
-        "alt": (
-            "两幅条形图，横轴是归一化占一步时间的百分比，每种归一化一条。"
-            "eager 模式的训练步里，未融合的 RMSNorm 占 {training_eager_rms_unfused}，"
-            "本站的算子占 {training_eager_rms_ours}；LayerNorm 用本站的算子占 "
-            "{training_eager_layer_ours}。解码步里，未融合的 RMSNorm 占 "
-            "{decoding_eager_rms_unfused}，本站的算子占 {decoding_eager_rms_ours}。"
-        ),
-    },
-    "en": {
-        "title": "The norms' share of a step",
-        "training": "Training step",
-        "decoding": "Decoding step",
-        "eager": "eager",
-        "compiled": "compiled as a whole",
-        "rms_unfused": "RMSNorm, unfused",
-        "rms_torch": "RMSNorm, torch",
-        "rms_ours": "RMSNorm, ours",
-        "layer_unfused": "LayerNorm, unfused",
-        "layer_torch": "LayerNorm, torch",
-        "layer_ours": "LayerNorm, ours",
-        "share": "share of the step's time (%)",
-        "band": "Against the same model without norms. Noise floor {floor}.",
-        "caption": (
-            "A decoder of {blocks} layers with d = {d} on {machine}: the norms' share "
-            "of the time of a training step and of a decoding step, eager and compiled."
-        ),
-        "alt": (
-            "Two bar charts of the norms' share of a step's time, a bar for each norm. "
-            "In eager training steps unfused RMSNorm takes "
-            "{training_eager_rms_unfused}, this site's kernels "
-            "{training_eager_rms_ours}; LayerNorm with this site's kernels takes "
-            "{training_eager_layer_ours}. In decoding steps unfused RMSNorm takes "
-            "{decoding_eager_rms_unfused}, this site's kernels "
-            "{decoding_eager_rms_ours}."
-        ),
-    },
-}
+WORDS = figure_words(__file__)
 
 
 def plot(record, words):

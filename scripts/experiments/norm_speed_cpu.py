@@ -23,6 +23,7 @@ from functools import cache, partial
 from scripts.measure import spread
 from scripts.measure.design import Design
 from scripts.measure.records import Step
+from scripts.measure.texts import design_words, figure_words
 
 DEVICE = "cpu"
 SEEDS = (0,)
@@ -191,43 +192,7 @@ def measure(size: str) -> list[Step]:
 DESIGN = Design(
     says=("none",),
     arms=(HAND_LN, HAND_LN_2, HAND_RMS, CONTROL, NN_LN, NN_RMS, MEAN, VAR),
-    words={
-        "en": {
-            "question": (
-                "Which norm is faster on a CPU, by hand and from PyTorch, and where "
-                "does the time go?"
-            ),
-            "refuted_by": (
-                "LayerNorm and RMSNorm in the same order by hand and from PyTorch: "
-                "then the implementation does not decide."
-            ),
-            "arms": {
-                CONTROL: (
-                    "RMSNorm by hand under a second name, which gives the noise floor"
-                )
-            },
-            "stopping": (
-                "The number of rounds is fixed beforehand; in each round all have "
-                "their turn, in random order. Differences within the noise floor of "
-                "{noise} are not resolved."
-            ),
-        },
-        "zh": {
-            "question": (
-                "在 CPU 上哪种归一化更快？手写的和 PyTorch 自带的各要多久，时间花在"
-                "哪里？"
-            ),
-            "refuted_by": (
-                "LayerNorm 与 RMSNorm 的快慢顺序，手写时和用 PyTorch 时一样：那就不由"
-                "实现方式决定。"
-            ),
-            "arms": {CONTROL: "手写 RMSNorm 换个名字再测一遍，用来得到噪声底"},
-            "stopping": (
-                "轮数事先定好，每一轮各家按随机顺序都测一遍。没有超过噪声底 {noise} 的"
-                "差别，不作区分。"
-            ),
-        },
-    },
+    **design_words(__file__),
 )
 
 
@@ -332,71 +297,7 @@ def facts(record) -> dict[str, str]:
     return found
 
 
-WORDS = {
-    "zh": {
-        "title": "CPU 上的前向传播时间：手写与 PyTorch 自带",
-        "panel": "{{rows}} 行 × {{width}} 列，float32",
-        "time": "一次前向传播的时间（对数刻度）",
-        HAND_LN: "手写 LayerNorm",
-        HAND_LN_2: "手写 LayerNorm，不用 var",
-        HAND_RMS: "手写 RMSNorm",
-        NN_LN: "nn.LayerNorm",
-        NN_RMS: "nn.RMSNorm",
-        MEAN: "只算 x.mean",
-        VAR: "只算 x.var",
-        KEPT: "释放的内存留在进程里",
-        RETURNED: "释放的内存还给系统",
-        "band": "点：中位数；横线：中位数的 95 % 区间（常比点还窄）。噪声底 {noise}。",
-        "caption": (
-            "同一批张量上的前向传播时间：{machine}，{threads} 个线程，torch {torch}，"
-            "{date}。"
-        ),
-        "alt": (
-            "上下两幅点图，横轴是时间，对数刻度；实心点是释放的内存留在进程里时的中位数，"
-            "空心点是还给系统时的中位数。上图 1000 行、512 列，实心点：手写 LayerNorm "
-            "{hand_ln_tutorial_float32}，其中单单 x.var 就占 "
-            "{var_share_tutorial_float32}；手写 RMSNorm {hand_rms_tutorial_float32}；"
-            "nn.LayerNorm {nn_ln_tutorial_float32}；nn.RMSNorm "
-            "{nn_rms_tutorial_float32}。下图 4096 行、4096 列，实心点：手写 LayerNorm "
-            "{hand_ln_large_float32}；手写 RMSNorm {hand_rms_large_float32}；"
-            "nn.LayerNorm {nn_ln_large_float32}；nn.RMSNorm {nn_rms_large_float32}。"
-        ),
-    },
-    "en": {
-        "title": "Forward time on a CPU: by hand and from PyTorch",
-        "panel": "{{rows}} rows × {{width}} columns, float32",
-        "time": "time of one forward (logarithmic)",
-        HAND_LN: "LayerNorm by hand",
-        HAND_LN_2: "LayerNorm by hand, no var",
-        HAND_RMS: "RMSNorm by hand",
-        NN_LN: "nn.LayerNorm",
-        NN_RMS: "nn.RMSNorm",
-        MEAN: "x.mean alone",
-        VAR: "x.var alone",
-        KEPT: "freed memory kept",
-        RETURNED: "freed memory returned",
-        "band": (
-            "Dot: median. Bar: 95 % interval of the median, often narrower than the "
-            "dot. Noise floor {noise}."
-        ),
-        "caption": (
-            "Forward time on the same tensors: {machine}, threads: {threads}, torch "
-            "{torch}, {date}."
-        ),
-        "alt": (
-            "Two dot charts with time on a logarithmic axis; solid dots are medians "
-            "with freed memory kept by the process, hollow dots with freed memory "
-            "returned to the system. Top, 1000 rows of 512, solid dots: LayerNorm by "
-            "hand takes {hand_ln_tutorial_float32}, of which x.var alone is "
-            "{var_share_tutorial_float32}; RMSNorm by hand "
-            "{hand_rms_tutorial_float32}; nn.LayerNorm {nn_ln_tutorial_float32}; "
-            "nn.RMSNorm {nn_rms_tutorial_float32}. Bottom, 4096 rows of 4096, solid "
-            "dots: LayerNorm by hand {hand_ln_large_float32}; RMSNorm by hand "
-            "{hand_rms_large_float32}; nn.LayerNorm {nn_ln_large_float32}; nn.RMSNorm "
-            "{nn_rms_large_float32}."
-        ),
-    },
-}
+WORDS = figure_words(__file__)
 
 
 # Top to bottom: (provider, what it is).

@@ -26,6 +26,7 @@ from functools import partial
 from scripts.measure.design import Design, Run
 from scripts.measure.records import Step
 from scripts.measure.spread import paired, span
+from scripts.measure.texts import design_words, figure_words
 
 METHOD = (
     "AdamW with betas 0.9 and 0.98, weight decay 0.1 on matrices and embeddings alone, "
@@ -528,148 +529,11 @@ DESIGN = Design(
     says=("after_training", "differences"),
     arms=tuple(ARMS),
     runs=_runs,
-    words={
-        "zh": {
-            "question": (
-                "NormFormer 比 Pre-LN 用更少的步数达到同样的损失吗？训练之后，首末两块"
-                "的梯度之比变成多少，它随学习率怎样变？"
-            ),
-            "refuted_by": (
-                "如果在最好的学习率下，多数种子的步数比不小于 1，“步数更少”就被推翻。"
-                "在哪个学习率下它的比值不比 Pre-LN 小，“附加的归一化让梯度更均匀”在那里"
-                "就不成立。"
-            ),
-            "stopping": (
-                "每次训练 {steps} 步，预热 {warm} 步之后学习率不变；"
-                "种子和学习率事先定好，不看结果加减。"
-            ),
-            "cell": "初始化",
-            "arms": {
-                "pre_default": "Pre-LN，PyTorch 默认初始化",
-                "normformer_default": "NormFormer，PyTorch 默认初始化",
-            },
-        },
-        "en": {
-            "question": (
-                "Does NormFormer reach a loss in fewer steps than Pre-LN? And what "
-                "becomes of the ratio of the gradients in the first and the last block "
-                "in training, at which rate?"
-            ),
-            "refuted_by": (
-                "'Fewer steps' falls if at the best rate most seeds have a ratio of "
-                "steps of one or more. 'The extra norms make gradients more even' "
-                "falls at every rate at which their ratio is not below Pre-LN's."
-            ),
-            "stopping": (
-                "Each run takes {steps} steps, with a constant rate after {warm} steps "
-                "of warm-up; seeds and rates were fixed before, none was added or left "
-                "out."
-            ),
-            "cell": "initialization",
-            "arms": {
-                "pre_default": "Pre-LN with PyTorch's default initialization",
-                "normformer_default": "NormFormer with the default initialization",
-            },
-        },
-    },
-    lacks={
-        "edges.head_scale": {
-            "zh": "只加头的系数时，最好的学习率是试过的最大值。",
-            "en": "The best rate of head scale alone is the greatest that was tried.",
-        },
-    },
+    **design_words(__file__),
 )
 
 
-WORDS = {
-    "zh": {
-        "title": "NormFormer 与 Pre-LN：达到同样的损失要多少步",
-        "gaps": "比同种子 Pre-LN 高出的损失",
-        "rates": "各学习率，{steps_end} 步时的损失",
-        "ratios": "达到 Pre-LN {steps_most} 步损失的步数比",
-        "pre": "Pre-LN",
-        "normformer": "NormFormer",
-        "head_scale": "只加头的系数",
-        "attention_norm": "只加注意力后的",
-        "inner_norm": "只加前馈内部的",
-        "norms_only": "两处，无增益",
-        "pre_default": "Pre-LN，默认",
-        "normformer_default": "NormFormer，默认",
-        "default": "PyTorch 默认",
-        "default_row": "默认初始化",
-        "step": "步数",
-        "loss": "损失（nat/字节）",
-        "rate": "学习率（对数刻度）",
-        "ratio": "步数 ÷ Pre-LN 的步数",
-        "gap": "损失之差（nat/字节）",
-        "band": (
-            "线与大标记：{seeds} 个种子的中位数；色带与竖线：从最小到最大；"
-            "小空心圆：每个种子，小三角：训练结束仍未达到的种子。灰色："
-            "论文在 1.3B 上报告的加速。“默认”：PyTorch 的默认初始化。"
-        ),
-        "caption": (
-            "字节级小解码器（d = {d}，{layers} 层，{steps} 步，预热后学习率不变）："
-            "NormFormer 与它的各个部分，要多少步才达到 Pre-LN 的留出损失。"
-        ),
-        "alt": (
-            "三幅图。上图是 NormFormer 比 Pre-LN 高出的留出损失，随步数变化："
-            "{steps_end} 步时相差 {normformer_gap}（Pre-LN 为 {pre_loss}），"
-            "换成默认初始化为 {normformer_default_gap}。中图是各种结构在学习率 "
-            "{grid}（默认初始化：{grid_default}）下的最终损失。"
-            "下图是步数之比，1 表示与 Pre-LN 一样快："
-            "NormFormer {normformer_ratio_most}，只加头的系数 {head_scale_ratio_most}，"
-            "只加注意力后的 LayerNorm {attention_norm_ratio_most}，"
-            "只加前馈网络内部的 LayerNorm {inner_norm_ratio_most}，"
-            "两个 LayerNorm 都加但没有增益和偏置 {norms_only_ratio_most}；"
-            "换成默认初始化，NormFormer {normformer_default_ratio_most}。"
-        ),
-    },
-    "en": {
-        "title": "NormFormer and Pre-LN: steps to the same loss",
-        "gaps": "Loss above Pre-LN's, same seed",
-        "rates": "Loss at step {steps_end}, by rate",
-        "ratios": "Steps to Pre-LN's loss at {steps_most}",
-        "pre": "Pre-LN",
-        "normformer": "NormFormer",
-        "head_scale": "head scale",
-        "attention_norm": "attention norm",
-        "inner_norm": "inner norm",
-        "norms_only": "both, no gains",
-        "pre_default": "Pre-LN, default",
-        "normformer_default": "NormFormer, default",
-        "default": "PyTorch's default",
-        "default_row": "default init",
-        "step": "step",
-        "loss": "nats per byte",
-        "rate": "learning rate (logarithmic)",
-        "ratio": "steps ÷ steps of Pre-LN",
-        "gap": "nats per byte",
-        "band": (
-            "Lines and large markers: median of {seeds} seeds. Bands, bars: least to "
-            "greatest. Small circles: each seed; small triangles: seeds not there by "
-            "the end. Grey: what the paper reports at 1.3B. Default: PyTorch's own "
-            "initialization."
-        ),
-        "caption": (
-            "Small byte-level decoders (d = {d}, {layers} layers, {steps} steps, a "
-            "constant learning rate after the warm-up): how many steps NormFormer "
-            "and its parts need to reach Pre-LN's held-out loss."
-        ),
-        "alt": (
-            "Three charts. Top, by how much NormFormer's held-out loss is above "
-            "Pre-LN's, by step: {normformer_gap} at step {steps_end} (where Pre-LN "
-            "has {pre_loss}), {normformer_default_gap} with the default "
-            "initialization. Middle, the final loss of all structures at the learning "
-            "rates {grid} (default initialization: {grid_default}). Bottom, the ratio "
-            "of steps, where 1 is as fast as Pre-LN: NormFormer "
-            "{normformer_ratio_most}, head scale alone {head_scale_ratio_most}, the "
-            "LayerNorm after attention alone {attention_norm_ratio_most}, the inner "
-            "LayerNorm alone {inner_norm_ratio_most}, both LayerNorms without gains "
-            "and biases {norms_only_ratio_most}; with the default initialization, "
-            "NormFormer {normformer_default_ratio_most}."
-        ),
-    },
-}
+WORDS = figure_words(__file__)
 
 
 def plot(record, words):

@@ -19,6 +19,7 @@ from scripts.measure.corpus import corpus, loss_of, sample
 from scripts.measure.design import Design, Run
 from scripts.measure.records import Step
 from scripts.measure.spread import number
+from scripts.measure.texts import design_words, figure_words
 
 METHOD = (
     "Adam (betas 0.9 and 0.999), no weight decay, no clipping, LayerNorm everywhere; "
@@ -196,32 +197,7 @@ DESIGN = Design(
     without_layers="no_layers",
     frozen={variant: f"{variant}_frozen" for variant in VARIANTS},
     runs=_runs,
-    words={
-        "en": {
-            "question": (
-                "Which loss does each placement reach at its best rate, with and "
-                "without warm-up, one size up?"
-            ),
-            "refuted_by": (
-                "For 'Post-Norm ends behind': a Post-Norm cell whose best rate, inside "
-                "the grid, is not worse than Pre-Norm's by more than its standard "
-                "error. For any use of layers: an arm that is no better than its "
-                "frozen twin or the model without layers."
-            ),
-            "stopping": "Every run takes all its steps, seed by seed.",
-        },
-        "zh": {
-            "question": (
-                "大一号的模型里，每种归一化位置在自己最好的学习率下，预热与否，损失各是多少？"
-            ),
-            "refuted_by": (
-                "对“Post-Norm 落后”：只要 Post-Norm 有一格，最好的学习率在网格内部，"
-                "损失并不比 Pre-Norm 高出一个标准误。对“用上了各层”：只要有一种位置"
-                "不比各块冻结的同类或没有各层的模型好。"
-            ),
-            "stopping": "每次运行都走完全部步数，一个种子接一个种子。",
-        },
-    },
+    **design_words(__file__),
 )
 
 
@@ -289,53 +265,7 @@ def facts(record) -> dict[str, str]:
     return found
 
 
-WORDS = {
-    "zh": {
-        "title": "大一号的模型：归一化位置 × 学习率 × 预热",
-        "post": "Post-Norm",
-        "pre": "Pre-Norm",
-        "sandwich": "夹心归一化",
-        "none": "，不预热",
-        "warm": "，预热",
-        "rate": "学习率（对数刻度）",
-        "loss": "最终损失（nat/字节）",
-        "band": "线：{seeds} 个种子的中位数；点：各个种子。虚线：字节频率表。",
-        "caption": (
-            "{layers} 层、d = {d} 的解码器，{tokens} 百万个字节：三种归一化位置，"
-            "不预热与预热 {warm}。"
-        ),
-        "alt": (
-            "折线图：横轴学习率，纵轴最终损失。各取最好的学习率，不预热与预热依次为 "
-            "Post-Norm {post_none_best} 和 {post_warm_best}，Pre-Norm "
-            "{pre_none_best} 和 {pre_warm_best}，夹心归一化 {sandwich_none_best} 和 "
-            "{sandwich_warm_best}。"
-        ),
-    },
-    "en": {
-        "title": "One size up: placement by rate by warm-up",
-        "post": "Post-Norm",
-        "pre": "Pre-Norm",
-        "sandwich": "Sandwich norm",
-        "none": ", none",
-        "warm": ", warm-up",
-        "rate": "learning rate (logarithmic)",
-        "loss": "final loss, nats per byte",
-        "band": (
-            "Line: median of {seeds} seeds. Dots: seeds. Dashes: the bytes' "
-            "frequencies."
-        ),
-        "caption": (
-            "Decoders of {layers} layers, d = {d}, on {tokens} million bytes: three "
-            "placements without warm-up and with {warm}."
-        ),
-        "alt": (
-            "Line chart of the final loss over the learning rate. Each at its best "
-            "rate, without and with warm-up: Post-Norm {post_none_best} and "
-            "{post_warm_best}, Pre-Norm {pre_none_best} and {pre_warm_best}, Sandwich "
-            "norm {sandwich_none_best} and {sandwich_warm_best}."
-        ),
-    },
-}
+WORDS = figure_words(__file__)
 
 
 def plot(record, words):

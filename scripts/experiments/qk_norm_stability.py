@@ -26,6 +26,7 @@ from functools import cache, partial
 from scripts.measure.design import Design, Run
 from scripts.measure.records import Step
 from scripts.measure.spread import integer, number, paired, span
+from scripts.measure.texts import design_words, figure_words
 
 METHOD = (
     "AdamW, betas 0.9 and 0.95, no weight decay, gradients clipped at norm 1, warm-up "
@@ -497,120 +498,10 @@ DESIGN = Design(
     says=("after_training", "differences"),
     arms=ARMS,
     runs=_design_runs,
-    words={
-        "zh": {
-            "question": (
-                "学习率升高时，注意力 logit 长到多大？管住它们，能不能保住损失？"
-            ),
-            "refuted_by": (
-                "“管住 logit 就保住损失”会被这样的结果推翻：logit 大的那些学习率下，"
-                "管住 logit 的几种并不比普通注意力低；或者 logit 被压住了，损失照样高。"
-            ),
-            "stopping": (
-                "种子、学习率和步数事先定好；发散的训练照样计入，不重跑，不剔除。"
-            ),
-        },
-        "en": {
-            "question": (
-                "How large do attention logits grow as the learning rate rises, and "
-                "does holding them back save the loss?"
-            ),
-            "refuted_by": (
-                "'Holding the logits saves the loss' falls if the measures end no "
-                "lower than plain attention at the rates where its logits are large, "
-                "or if the loss is as high with the logits held."
-            ),
-            "stopping": (
-                "Seeds, rates and steps were fixed before; runs that diverged count as "
-                "they are, and none was run again or left out."
-            ),
-        },
-    },
+    **design_words(__file__),
 )
 
-WORDS = {
-    "zh": {
-        "title": "五种注意力，学习率逐步加大",
-        "plain": "普通注意力",
-        "qk_norm": "QK-Norm",
-        "soft_cap": "软上限 {cap}",
-        "both": "QK-Norm + 软上限",
-        "qk_clip": "QK-Clip {tau}",
-        "by_rate": "训练结束时的留出损失",
-        "largest": "最大的 logit，学习率 {rate_high}",
-        "entropy": "注意力的均匀程度（entropy），学习率 {rate_high}",
-        "rate": "学习率（对数刻度）",
-        "loss": "nat/字节",
-        "logit": "logit（对数）",
-        "share": "占均匀注意力的 %",
-        "step": "训练步数",
-        "frequency": "只按字节频率预测",
-        "band": (
-            "线：{seeds} 个种子的中位数；色带：从最小到最大。logit 取加上限之前的值，"
-            "entropy 取各层各头的平均。"
-        ),
-        "caption": (
-            "在标准库源码上训练的字节级小解码器（d = {d}，{layers} 层，{steps} 步）："
-            "各学习率下的最终损失，以及学习率为 {rate_high} 时最大的 logit 和注意力熵"
-            "在训练中的变化。"
-        ),
-        "alt": (
-            "三幅折线图。上图：学习率从 0.003 到 1，五种注意力最终的留出损失；最好的"
-            "中位数，普通注意力 {plain_best_loss}（学习率 {plain_best_rate}），QK-Norm "
-            "{qk_norm_best_loss}，软上限 {soft_cap_best_loss}，QK-Norm 加软上限 "
-            "{both_best_loss}，QK-Clip {qk_clip_best_loss}；学习率为 {rate_higher} 时"
-            "依次是 {plain_loss_higher}、{qk_norm_loss_higher}、"
-            "{soft_cap_loss_higher}、{both_loss_higher}、{qk_clip_loss_higher}。"
-            "中图：学习率为 {rate_high} 时最大的 logit 随步数变化，最高依次到 "
-            "{plain_logit_high}、{qk_norm_logit_high}、{soft_cap_logit_high}、"
-            "{both_logit_high}、{qk_clip_logit_high}。下图：同样这些训练的注意力熵，"
-            "结束时依次是均匀注意力的 {plain_entropy_high}、{qk_norm_entropy_high}、"
-            "{soft_cap_entropy_high}、{both_entropy_high}、{qk_clip_entropy_high}。"
-        ),
-    },
-    "en": {
-        "title": "Five kinds of attention, rising learning rates",
-        "plain": "plain",
-        "qk_norm": "QK-Norm",
-        "soft_cap": "soft cap {cap}",
-        "both": "QK-Norm + cap",
-        "qk_clip": "QK-Clip {tau}",
-        "by_rate": "Held-out loss after training",
-        "largest": "Largest logit, learning rate {rate_high}",
-        "entropy": "Attention entropy, learning rate {rate_high}",
-        "rate": "learning rate (logarithmic)",
-        "loss": "nats per byte",
-        "logit": "logit (logarithmic)",
-        "share": "% of uniform",
-        "step": "training step",
-        "frequency": "byte frequencies alone",
-        "band": (
-            "Line: median of {seeds} seeds. Band: least to greatest. Logits are taken "
-            "before the cap; entropies are averaged over layers and heads."
-        ),
-        "caption": (
-            "A small byte-level decoder trained on the standard library's sources "
-            "(d = {d}, {layers} layers, {steps} steps): final loss by learning rate, "
-            "and, at a learning rate of {rate_high}, the largest logit and the "
-            "attention's entropy over training."
-        ),
-        "alt": (
-            "Three line charts. Top: the final held-out loss of five kinds of "
-            "attention at learning rates from 0.003 to 1. The best medians are "
-            "{plain_best_loss} for plain attention (at {plain_best_rate}), "
-            "{qk_norm_best_loss} for QK-Norm, {soft_cap_best_loss} for the soft cap, "
-            "{both_best_loss} for both, {qk_clip_best_loss} for QK-Clip; at "
-            "{rate_higher} they are, in this order, {plain_loss_higher}, "
-            "{qk_norm_loss_higher}, {soft_cap_loss_higher}, {both_loss_higher}, "
-            "{qk_clip_loss_higher}. Middle: the largest logit over the steps at a rate "
-            "of {rate_high}; it reaches {plain_logit_high}, {qk_norm_logit_high}, "
-            "{soft_cap_logit_high}, {both_logit_high}, {qk_clip_logit_high}. Bottom: "
-            "the entropy of the same runs, which ends at {plain_entropy_high}, "
-            "{qk_norm_entropy_high}, {soft_cap_entropy_high}, {both_entropy_high}, "
-            "{qk_clip_entropy_high} of uniform attention's."
-        ),
-    },
-}
+WORDS = figure_words(__file__)
 
 
 def plot(record, words):

@@ -23,6 +23,7 @@ from functools import partial
 from scripts.measure.design import Design, Run
 from scripts.measure.records import Step
 from scripts.measure.spread import number
+from scripts.measure.texts import design_words, figure_words
 
 PARALLEL = True
 SEEDS = tuple(range(8))
@@ -313,47 +314,7 @@ DESIGN = Design(
     says=("at_initialization",),
     arms=RECIPES,
     runs=_runs,
-    words={
-        "en": {
-            "question": (
-                "What does each residual recipe do to a fresh stack: to the size of "
-                "the stream, to the likeness of tokens, to the gradient from the last "
-                "layer to the first, and to the first step?"
-            ),
-            "refuted_by": (
-                "A stream that grows where the recipe says that it does not; a change "
-                "of the output that grows with depth where the recipe promises that "
-                "it does not; an exponent that differs between the two widths."
-            ),
-            "arms": {
-                "post": "Post-Norm",
-                "pre": "Pre-Norm",
-                "gpt2": "GPT-2's initialization",
-            },
-            "stopping": (
-                "Nothing is trained: each stack is drawn once for a seed, run forward "
-                "and backward once, and moved along its gradient by a tiny step."
-            ),
-        },
-        "zh": {
-            "question": (
-                "每种残差配方对一个新建的模型做了什么：残差流有多大，token 之间有多像，"
-                "梯度从末层传到首层变成多少，走第一步时输出移动多远？"
-            ),
-            "refuted_by": (
-                "配方说残差流不增长，实测却增长；配方许诺输出的变化与深度无关，"
-                "实测却随深度增大；增长指数在两种宽度下不一样。"
-            ),
-            "arms": {
-                "post": "Post-Norm",
-                "pre": "Pre-Norm",
-                "gpt2": "GPT-2 的初始化",
-            },
-            "stopping": (
-                "不训练：每个种子只取一次初值，前向、反向各一次，再沿梯度移动极小的一步。"
-            ),
-        },
-    },
+    **design_words(__file__),
 )
 
 
@@ -446,80 +407,7 @@ def facts(record) -> dict[str, str]:
     return found
 
 
-_EN = {
-    "post": "Post-Norm",
-    "pre": "Pre-Norm",
-    "gpt2": "GPT-2's init",
-    "sandwich": "Sandwich, Peri-LN",
-    "reordered": "reordered, QK-Norm",
-    "lns": "LayerNorm Scaling",
-    "mix_ln": "Mix-LN",
-    "deepnorm": "DeepNorm",
-    "admin": "Admin",
-    "t_fixup": "T-Fixup",
-    "rezero": "ReZero",
-    "layer_scale": "LayerScale",
-    "magneto": "Magneto",
-    "residual": "ResiDual",
-    "siamese": "SiameseNorm",
-    "pangu": "depth-scaled sandwich",
-    "gpas": "GPAS",
-    "depth_mup": "depth-µP",
-    "complete_p": "CompleteP",
-    "attention_residuals": "Attention Residuals",
-}
-_ZH = _EN | {
-    "gpt2": "GPT-2 的初始化",
-    "sandwich": "夹心，Peri-LN",
-    "reordered": "只在出口，QK-Norm",
-    "pangu": "深度缩放的夹心",
-}
-WORDS = {
-    "zh": {
-        **_ZH,
-        "title": "新建模型：残差流有多大，第一步走多远",
-        "factor": "倍数（对数刻度）",
-        "stream": "末层之后残差流的均方根（开头是 1）",
-        "sgd_all": "全部参数走一步 SGD，输出的变化：{most} 层比 {least} 层",
-        "signs_all": "全部参数走一步符号更新，输出的变化：{most} 层比 {least} 层",
-        "band": "{seeds} 个种子的中位数，d = {wide}；浅色小点：d = {narrow}。",
-        "caption": (
-            "二十种残差配方，都没有训练：残差流增长到多少，以及层数从 {least} 增到 "
-            "{most} 时，全部参数（包括增益和偏置）走一步，输出移动的幅度变为原来的"
-            "多少。"
-        ),
-        "alt": (
-            "点图，一行一种配方，横轴是对数刻度的倍数。残差流：Pre-Norm {pre_rms}，"
-            "Magneto {magneto_rms}，Post-Norm 和 DeepNorm 都是 {post_rms}，"
-            "CompleteP {complete_p_rms}，深度缩放的夹心 {pangu_rms}。"
-            "全部参数走一步 SGD 的输出变化：Post-Norm {post_sgd_all}，ResiDual "
-            "{residual_sgd_all}，Pre-Norm {pre_sgd_all}，DeepNorm "
-            "{deepnorm_sgd_all}，CompleteP {complete_p_sgd_all}。"
-        ),
-    },
-    "en": {
-        **_EN,
-        "title": "Fresh stacks: how large the stream, how far the first step",
-        "factor": "factor (logarithmic)",
-        "stream": "RMS of the stream after the last layer (1 at first)",
-        "sgd_all": "Output's change, SGD step on all: {most} layers over {least}",
-        "signs_all": "Output's change, sign step on all: {most} layers over {least}",
-        "band": "Medians of {seeds} seeds, d = {wide}; pale and small: d = {narrow}.",
-        "caption": (
-            "Twenty residual recipes, none trained: how large the stream becomes, and "
-            "how much farther one step on all that learns, gains and biases too, moves "
-            "the output of {most} layers than that of {least}."
-        ),
-        "alt": (
-            "Dot plot, one row a recipe, factors on a logarithmic axis. Stream: "
-            "Pre-Norm {pre_rms}, Magneto {magneto_rms}, Post-Norm and DeepNorm "
-            "{post_rms}, CompleteP {complete_p_rms}, depth-scaled sandwich "
-            "{pangu_rms}. Change by an SGD step on all that learns: Post-Norm "
-            "{post_sgd_all}, ResiDual {residual_sgd_all}, Pre-Norm {pre_sgd_all}, "
-            "DeepNorm {deepnorm_sgd_all}, CompleteP {complete_p_sgd_all}."
-        ),
-    },
-}
+WORDS = figure_words(__file__)
 
 
 def plot(record, words):

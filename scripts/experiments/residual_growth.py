@@ -23,6 +23,7 @@ from functools import partial
 from scripts.measure.design import Design, Run
 from scripts.measure.records import Step
 from scripts.measure.spread import integer, number, paired, span
+from scripts.measure.texts import design_words, figure_words
 
 PARALLEL = True
 SEEDS = tuple(range(5))
@@ -602,119 +603,10 @@ DESIGN = Design(
     says=("after_training", "differences"),
     arms=ARMS,
     runs=_design_runs,
-    words={
-        "zh": {
-            "question": (
-                "训练之后残差流怎样增长，去掉后一半的层，损失增加多少？这取决于学习率，"
-                "还是取决于归一化放在哪里？"
-            ),
-            "refuted_by": (
-                "“后面的层闲着，是因为 Pre-Norm”会被这样的结果推翻：同一个 Pre-Norm，"
-                "换一个学习率，去掉后一半的代价就大得多。在哪个学习率下代价并不更大，"
-                "“夹心归一化让它们多做事”在那里就不成立。"
-            ),
-            "stopping": (
-                "每次训练 {steps} 步，种子和学习率事先定好，不看结果加减；没有提前"
-                "结束。最终损失不低于字节频率损失的 0.95，就算什么也没学到。"
-            ),
-            "cell": "层数",
-        },
-        "en": {
-            "question": (
-                "How does the stream grow in training, and how much loss is the upper "
-                "half of the layers worth; does that depend on the rate or on where "
-                "the norms are?"
-            ),
-            "refuted_by": (
-                "'The upper layers idle because of Pre-Norm' falls if removing the "
-                "upper half of the same Pre-Norm costs far more at another rate. 'A "
-                "sandwich gives them more to do' falls at every rate at which its cost "
-                "is no greater."
-            ),
-            "stopping": (
-                "Each run takes {steps} steps; seeds and rates were fixed before, none "
-                "was added, left out or ended early. A final loss not below 0.95 of "
-                "what byte frequencies give counts as nothing learned."
-            ),
-            "cell": "layers",
-        },
-    },
+    **design_words(__file__),
 )
 
-WORDS = {
-    "zh": {
-        "title": "后一半的层作用多大，残差流增长多快：全部学习率",
-        "post": "Post-Norm",
-        "pre": "Pre-Norm",
-        "scaling": "LayerNorm Scaling",
-        "small_writers": "GPT-2 的初始化",
-        "sandwich": "夹心归一化",
-        "worth": "去掉后 {half} 层，损失增加多少（共 {most} 层）",
-        "stream": "Pre-Norm 各层之后的 RMS，{most} 层",
-        "tuning": "训练后的损失（虚线：{least} 层）",
-        "untrained": "训练前",
-        "layer": "第几层",
-        "rms": "RMS（对数刻度）",
-        "increase": "nat/字节（对数刻度）",
-        "rate": "学习率（对数刻度）",
-        "loss": "nat/字节",
-        "frequency": "只知道字节频率",
-        "band": "线：{seeds} 个种子的中位数；色带：从最小到最大。",
-        "caption": (
-            "在标准库源码上训练的字节级小解码器（d = {d}，{most} 层，{steps} 步），"
-            "每种归一化都画出全部 {rates} 个学习率：去掉后一半的层要付多少代价，"
-            "Pre-Norm 的残差流有多大，训练后的损失是多少。"
-        ),
-        "alt": (
-            "三幅折线图。上图：去掉后一半的层，损失的增加随学习率变化。学习率依次为 "
-            "{grid} 时，Pre-Norm 是 {pre_upper_by_rate}，夹心归一化是 "
-            "{sandwich_upper_by_rate}。中图：Pre-Norm 末层之后的 RMS，训练前 "
-            "{pre_most_rms_before}，各学习率依次是 {pre_rms_by_rate}。下图：最好的"
-            "学习率下，{most} 层的损失，Pre-Norm {pre_most_loss_best}，"
-            "LayerNorm Scaling {scaling_most_loss_best}，"
-            "GPT-2 的初始化 {small_writers_most_loss_best}，"
-            "夹心归一化 {sandwich_most_loss_best}，Post-Norm {post_most_loss_best}；"
-            "只知道字节频率是 {frequency_loss}。"
-        ),
-    },
-    "en": {
-        "title": "Worth of the upper half, growth of the stream: all rates",
-        "post": "Post-Norm",
-        "pre": "Pre-Norm",
-        "scaling": "LayerNorm Scaling",
-        "small_writers": "GPT-2's initialization",
-        "sandwich": "Sandwich norm",
-        "worth": "Loss increase without the upper {half} of {most} layers",
-        "stream": "RMS after each layer, Pre-Norm, {most} layers",
-        "tuning": "Loss after training (dashed: {least} layers)",
-        "untrained": "untrained",
-        "layer": "layer",
-        "rms": "RMS (log.)",
-        "increase": "nats/byte (log.)",
-        "rate": "learning rate (logarithmic)",
-        "loss": "nats/byte",
-        "frequency": "byte frequencies alone",
-        "band": "Line: median of {seeds} seeds. Band: least to greatest.",
-        "caption": (
-            "Small byte-level decoders trained on the standard library's sources "
-            "(d = {d}, {most} layers, {steps} steps), at all {rates} learning rates: "
-            "what removing the upper half of the layers costs, how large the stream of "
-            "Pre-Norm is, and the loss after training."
-        ),
-        "alt": (
-            "Three line charts. Top, the loss increase without the upper half of the "
-            "layers: at the rates {grid} it is {pre_upper_by_rate} for Pre-Norm and "
-            "{sandwich_upper_by_rate} for sandwich norm. Middle, the RMS after the "
-            "last layer of Pre-Norm: {pre_most_rms_before} untrained, then "
-            "{pre_rms_by_rate}. Bottom: at the best rate the loss with {most} layers "
-            "is {pre_most_loss_best} for Pre-Norm, {scaling_most_loss_best} for "
-            "LayerNorm Scaling, {small_writers_most_loss_best} for GPT-2's "
-            "initialization, {sandwich_most_loss_best} for sandwich norm and "
-            "{post_most_loss_best} for Post-Norm; byte frequencies alone give "
-            "{frequency_loss}."
-        ),
-    },
-}
+WORDS = figure_words(__file__)
 
 
 def plot(record, words):

@@ -19,6 +19,7 @@ from functools import partial
 from scripts.measure.corpus import corpus, loss_of, sample
 from scripts.measure.design import Design, Run
 from scripts.measure.records import Step
+from scripts.measure.texts import design_words, figure_words
 
 PARALLEL = True
 SEEDS = tuple(range(5))
@@ -198,47 +199,7 @@ DESIGN = Design(
     says=("at_initialization", "after_training"),
     arms=tuple(f"{norm}, {activation}" for norm, activation in VARIANTS),
     runs=_runs,
-    words={
-        "en": {
-            "question": (
-                "How much of the residual stream lies on the all-ones direction that "
-                "LayerNorm removes and RMSNorm does not, before and after training?"
-            ),
-            "refuted_by": (
-                "A share of the stream above 1/d after training with LayerNorm, in any "
-                "seed; or no larger share in a vector that has a mean, as after ReLU."
-            ),
-            "stopping": (
-                "{steps} steps for every model; none is stopped sooner and none is "
-                "left out."
-            ),
-        },
-        "zh": {
-            "question": (
-                "LayerNorm 去掉、RMSNorm 保留的全 1 方向，在残差流里占多少？训练前后"
-                "各是多少？"
-            ),
-            "refuted_by": (
-                "只要有一个种子，用 LayerNorm 训练后，残差流上的占比高于 1/d；或者均值"
-                "不为零的向量（比如 ReLU 之后）占比并不更高。"
-            ),
-            "stopping": "每个模型都训练 {steps} 步，不提前停，也不剔除。",
-        },
-    },
-    lacks={
-        "grid": {
-            "en": (
-                "One learning rate was tried, so the shares after training are those "
-                "of this rate."
-            ),
-            "zh": "学习率只试了一个，所以训练后的占比只对这个学习率成立。",
-        },
-        "edges": {"en": "It was not tuned.", "zh": "学习率没有调过。"},
-        "widths": {
-            "en": "One width was measured. Only 1/d is known of others.",
-            "zh": "只测了一种宽度，换一种宽度，已知的只有 1/d 这一项。",
-        },
-    },
+    **design_words(__file__),
 )
 
 
@@ -326,69 +287,7 @@ def facts(record) -> dict[str, str]:
     return found
 
 
-WORDS = {
-    "zh": {
-        "title": "能量落在全 1 方向上的占比",
-        "stream": "残差流，各个归一化层的输入",
-        "hidden": "激活函数之后的隐藏向量，用 LayerNorm 训练",
-        "before": "LayerNorm，训练前",
-        "after": "LayerNorm，训练后",
-        "rms_norm": "RMSNorm，训练后",
-        "chance": "随机方向：1/d",
-        "hidden_chance": "随机方向：1/(4d)",
-        "share": "占比（%，对数）",
-        "norms": "第几个归一化层",
-        "layers": "第几层",
-        "band": (
-            "线：{seeds} 个种子的均值；色带：训练后从最小到最大。空心标记：训练前。"
-        ),
-        "caption": (
-            "在标准库源码上训练的字节级小解码器（d = {d}，{layers} 层，{steps} 步）："
-            "残差流与隐藏向量里，全 1 方向占多少能量。"
-        ),
-        "alt": (
-            "两幅折线图，纵轴是占比，对数刻度，范围相同。上图是残差流：随机方向应占 "
-            "{chance}；LayerNorm 模型训练前平均 {stream_before}，训练后平均 "
-            "{stream_after}；RMSNorm 模型训练后平均 {stream_after_rms_norm}。"
-            "下图是激活函数之后的隐藏向量，随机方向应占 {hidden_chance}；训练后 ReLU "
-            "平均 {relu_after}，GELU {gelu_after}，SiLU {silu_after}，训练前依次是 "
-            "{relu_before}、{gelu_before}、{silu_before}。"
-        ),
-    },
-    "en": {
-        "title": "Share of the energy on the all-ones direction",
-        "stream": "Residual stream, at the input of each norm",
-        "hidden": "Hidden vector after the activation (LayerNorm)",
-        "before": "LayerNorm, before training",
-        "after": "LayerNorm, after",
-        "rms_norm": "RMSNorm, after",
-        "chance": "a random direction: 1/d",
-        "hidden_chance": "a random direction: 1/(4d)",
-        "share": "share (%, log.)",
-        "norms": "norm",
-        "layers": "layer",
-        "band": (
-            "Line: mean over {seeds} seeds. Band: least to greatest, after training. "
-            "Open markers: before training."
-        ),
-        "caption": (
-            "A small byte-level decoder trained on the standard library's sources "
-            "(d = {d}, {layers} layers, {steps} steps): how much of the energy of "
-            "the residual stream and of the hidden vectors lies on the all-ones "
-            "direction."
-        ),
-        "alt": (
-            "Two line charts of the share on one logarithmic scale. Top, the residual "
-            "stream: a random direction would have {chance}; the LayerNorm model has "
-            "{stream_before} on average before training and {stream_after} after; the "
-            "RMSNorm model has {stream_after_rms_norm} after. Bottom, the hidden "
-            "vector after the activation, where a random direction would have "
-            "{hidden_chance}: after training ReLU has {relu_after} on average, GELU "
-            "{gelu_after}, SiLU {silu_after}; before training {relu_before}, "
-            "{gelu_before} and {silu_before}."
-        ),
-    },
-}
+WORDS = figure_words(__file__)
 
 
 def plot(record, words):

@@ -24,6 +24,7 @@ from functools import partial
 from scripts.measure.design import Design, Run
 from scripts.measure.records import Step
 from scripts.measure.spread import number
+from scripts.measure.texts import design_words, figure_words
 
 PARALLEL = True
 SEEDS = tuple(range(8))
@@ -368,49 +369,7 @@ DESIGN = Design(
     says=("at_initialization",),
     arms=ARMS,
     runs=_drawn,
-    words={
-        "en": {
-            "question": (
-                "In which placements of the norms do the tokens of an untrained model "
-                "become equal with depth, and does the gradient of queries and keys "
-                "go with the difference between tokens?"
-            ),
-            "refuted_by": (
-                "Post-Norm tokens that stay apart at one of the widths; tokens that "
-                "become equal as fast without attention; a gradient of the queries "
-                "that stays beside the values' where tokens are equal."
-            ),
-            "arms": {
-                "branch_output": "norm on the branch output only",
-                "branch_output_qk": "the same with QK-Norm",
-                "scaled": "Post-Norm, branches over √(2L)",
-                "no_norm": "x + F(x), no norm",
-                "no_residual": "norm(F(x)), no residual connection",
-            },
-            "stopping": (
-                "Nothing is trained: every model is drawn once for a seed and run "
-                "forward and backward once."
-            ),
-        },
-        "zh": {
-            "question": (
-                "没有训练过的模型里，归一化放在哪些位置时，token 会随深度变得一样？"
-                "token 之间的差别没有了，查询和键的梯度是否也跟着没有？"
-            ),
-            "refuted_by": (
-                "Post-Norm 的 token 在某个宽度下没有变得一样；去掉注意力，token "
-                "变得一样的速度不变；token 已经一样，查询的梯度却仍与值的相当。"
-            ),
-            "arms": {
-                "branch_output": "只归一化分支输出",
-                "branch_output_qk": "同上，加 QK-Norm",
-                "scaled": "Post-Norm，分支除以 √(2L)",
-                "no_norm": "x + F(x)，没有归一化",
-                "no_residual": "norm(F(x))，没有残差连接",
-            },
-            "stopping": "不训练：每个种子初始化一次模型，前向、反向各跑一次。",
-        },
-    },
+    **design_words(__file__),
 )
 
 # What the page says -------------------------------------------------------
@@ -516,74 +475,7 @@ def facts(record) -> dict[str, str]:
     return found
 
 
-WORDS = {
-    "zh": {
-        "title": "没有训练过的模型：token 之间还差多少，查询的梯度还剩多少",
-        "post": "Post-Norm",
-        "pre": "Pre-Norm",
-        "sandwich": "夹心归一化",
-        "branch_output": "只归一化分支输出",
-        "scaled": "Post-Norm，分支除以 √(2L)",
-        "deepnorm": "DeepNorm",
-        "apart": "1 − 两个 token 的平均余弦",
-        "ratio": "W_Q 与 W_V 的梯度之比",
-        "layer": "第几层（对数刻度）",
-        "scale": "对数刻度",
-        "band": (
-            "线：{seeds} 个种子的中位数；色带：从最小到最大。d = {wide}，{most} 层。"
-        ),
-        "caption": (
-            "{most} 层、没有训练过的解码器，d = {wide}。上：一个序列里的 token "
-            "还差多少，1 表示互不相关，0 表示全都一样。"
-            "下：各层里查询矩阵与值矩阵的梯度之比。"
-        ),
-        "alt": (
-            "两幅折线图，两轴都是对数刻度，横轴是第 1 到第 {most} 层。"
-            "上图是 1 减平均余弦：Post-Norm 急剧下降，到第 {post_alike_wide} 层时"
-            "已低于 0.01，随后离开图面；Pre-Norm、夹心归一化缓慢下降，末层的余弦为 "
-            "{pre_cosine_wide} 和 {sandwich_cosine_wide}；分支除以 √(2L) 与 DeepNorm "
-            "留在 1 附近，末层的余弦为 {scaled_cosine_wide} 和 {deepnorm_cosine_wide}。"
-            "下图是查询与值的梯度之比：Post-Norm 的每一层都远低于其他几种，"
-            "末层为 {post_ratio_last_wide}；"
-            "Pre-Norm 降到 {pre_ratio_last_wide}；DeepNorm 大致水平；"
-            "只归一化分支输出的升到 {branch_output_ratio_last_wide}。"
-        ),
-    },
-    "en": {
-        "title": "Untrained: how far apart tokens stay, what reaches the queries",
-        "post": "Post-Norm",
-        "pre": "Pre-Norm",
-        "sandwich": "Sandwich norm",
-        "branch_output": "Branch output only",
-        "scaled": "Post-Norm, branches / √(2L)",
-        "deepnorm": "DeepNorm",
-        "apart": "1 − mean cosine of two tokens",
-        "ratio": "gradient of W_Q over that of W_V",
-        "layer": "layer (logarithmic)",
-        "scale": "logarithmic",
-        "band": (
-            "Line: median of {seeds} seeds. Band: least to greatest. d = {wide}, "
-            "{most} layers."
-        ),
-        "caption": (
-            "Untrained decoders of {most} layers, d = {wide}. Top: how far apart the "
-            "tokens of a sequence are; 1 is unrelated, 0 is all equal. Bottom: the "
-            "gradient of each layer's query matrix over that of its value matrix."
-        ),
-        "alt": (
-            "Two line charts, all axes logarithmic, over layers 1 to {most}. "
-            "Top, 1 minus the mean cosine: Post-Norm plunges, is below 0.01 by layer "
-            "{post_alike_wide} and leaves the chart; Pre-Norm and Sandwich norm fall "
-            "slowly, to a cosine of {pre_cosine_wide} and {sandwich_cosine_wide} in "
-            "the last layer; branches over √(2L) and DeepNorm stay near 1, with "
-            "cosines of {scaled_cosine_wide} and {deepnorm_cosine_wide}. Bottom, the "
-            "gradient of queries over that of values: Post-Norm is far below all "
-            "others in every layer, {post_ratio_last_wide} in the last; Pre-Norm "
-            "falls to {pre_ratio_last_wide}; DeepNorm is about level; with a norm on "
-            "the branch output alone it rises to {branch_output_ratio_last_wide}."
-        ),
-    },
-}
+WORDS = figure_words(__file__)
 
 
 def plot(record, words):

@@ -36,6 +36,7 @@ from scripts.measure.corpus import corpus, loss_of, sample
 from scripts.measure.design import Design, Run
 from scripts.measure.records import Step
 from scripts.measure.spread import integer, number, span
+from scripts.measure.texts import design_words, figure_words
 
 METHOD = (
     "Adam (betas 0.9 and 0.999) or SGD with momentum 0.9, no weight decay, LayerNorm "
@@ -454,84 +455,7 @@ DESIGN = Design(
     without_layers="no_layers",
     frozen={"adam": "frozen"},
     runs=_runs,
-    words={
-        "en": {
-            "question": (
-                "In a set-up chosen for it, warm-up lowers the loss of a Post-Norm "
-                "model. With one suspect taken away at a time, how much of that gain "
-                "does an arm keep without warm-up?"
-            ),
-            "refuted_by": (
-                "Written before the run. Variance of the second moment: refuted if "
-                "filling it first keeps nothing of the gain, or if SGD, which has "
-                "none, gains by warm-up. Large gradients near the output: if warming "
-                "up the upper half alone keeps no more than the lower half alone. "
-                "Amplified updates: if Admin without warm-up keeps nothing. Rotations "
-                "that are too fast: if capping them keeps nothing. Curvature: if the "
-                "critical step is no longer after warm-up than initially. An "
-                "explanation whose arm keeps the gain is not proved by that: the arm "
-                "changes more than one thing."
-            ),
-            "stopping": "Every run takes all its steps; none is repeated or left out.",
-            "arms": {
-                "adam": "Adam, no warm-up",
-                "warm_up": "warm-up",
-                "filled_second": "second moment filled while the weights stand still",
-                "radam": "Rectified Adam",
-                "clipped": "gradient clipping",
-                "capped": "rotation of each matrix capped",
-                "upper_warm_up": "warm-up for the upper half alone",
-                "lower_warm_up": "warm-up for the lower half alone",
-                "admin": "Admin, no warm-up",
-                "sgd": "SGD with momentum, no warm-up",
-                "sgd_warm_up": "SGD with momentum, warm-up",
-                "no_layers": "embedding and head alone",
-                "frozen": "Post-Norm, blocks left at initialization",
-            },
-        },
-        "zh": {
-            "question": (
-                "在特意挑选的设置里，预热能降低 Post-Norm 的损失。不预热，每次排除一个"
-                "嫌疑，还能保住多少好处？"
-            ),
-            "refuted_by": (
-                "以下在运行之前写定。二阶矩的方差：如果先攒好二阶矩一点好处也保不住，"
-                "或者没有二阶矩的 SGD 也从预热得益，就被推翻。靠近输出处梯度大："
-                "如果只给上半部预热并不比只给下半部好。更新被放大：如果 Admin 不预热"
-                "一点好处也保不住。转得太快：如果限制转角一点好处也保不住。曲率："
-                "如果预热之后的临界步长并不比刚初始化时长。某种做法保住了好处，并不能"
-                "证明它背后的解释：每种做法改动的都不止一件事。"
-            ),
-            "stopping": "每次运行都走完全部步数，不重跑，也不剔除。",
-            "arms": {
-                "adam": "Adam，不预热",
-                "warm_up": "预热",
-                "filled_second": "权重不动，先攒好二阶矩",
-                "radam": "RAdam",
-                "clipped": "梯度裁剪",
-                "capped": "限制每个矩阵的转角",
-                "upper_warm_up": "只给上半部预热",
-                "lower_warm_up": "只给下半部预热",
-                "admin": "Admin，不预热",
-                "sgd": "带动量的 SGD，不预热",
-                "sgd_warm_up": "带动量的 SGD，预热",
-                "no_layers": "只有嵌入和输出层",
-                "frozen": "Post-Norm，各块保持初始值",
-            },
-        },
-    },
-    lacks={
-        "edges": {
-            "en": (
-                "The grid was cut to three rates for time. Verdicts are read at one "
-                "rate, where Adam without warm-up is stuck, and not at the best."
-            ),
-            "zh": (
-                "为了省时间，网格只有三个学习率。结论只在一个学习率上读，"
-                "即不预热的 Adam 卡住的那个，而不是最好的那个。"
-            ),
-        }
-    },
+    **design_words(__file__),
 )
 
 
@@ -687,81 +611,7 @@ def facts(record) -> dict[str, str]:
     return found
 
 
-WORDS = {
-    "zh": {
-        "title": "排除一个嫌疑，看预热的好处还剩多少",
-        "post": "Post-Norm",
-        "pre": "Pre-Norm",
-        "adam": "Adam，不预热",
-        "warm_up": "预热",
-        "filled_second": "二阶矩先攒好",
-        "radam": "RAdam",
-        "clipped": "梯度裁剪",
-        "capped": "限制每步转角",
-        "upper_warm_up": "只给上半部预热",
-        "lower_warm_up": "只给下半部预热",
-        "admin": "Admin",
-        "sgd": "SGD，不预热",
-        "sgd_warm_up": "SGD，预热",
-        "loss": "最终损失（nat/字节）",
-        "band": (
-            "点：每个种子在各学习率上的平均最终损失，卡住的按字节频率表的 "
-            "{frequencies} 计；竖线：中位数。虚线：频率表。"
-        ),
-        "caption": (
-            "{layers} 层小解码器（d = {d}，{steps} 步）：每种做法对普通 Adam 改动一处，"
-            "各 {rates} 个学习率、{seeds} 个种子。"
-        ),
-        "alt": (
-            "两幅点图，横轴是各学习率上的平均最终损失，越靠左越好；每行一种做法，"
-            "每个点一个种子。上图 Post-Norm：不预热 {post_adam_mean}，预热 "
-            "{post_warm_up_mean}，二阶矩先攒好 {post_filled_second_mean}，"
-            "RAdam {post_radam_mean}，"
-            "裁剪 {post_clipped_mean}，限制转角 {post_capped_mean}，"
-            "只给上半部预热 {post_upper_warm_up_mean}，"
-            "只给下半部预热 {post_lower_warm_up_mean}，Admin {post_admin_mean}，"
-            "SGD 不预热 {post_sgd_mean}，预热 {post_sgd_warm_up_mean}。"
-            "下图 Pre-Norm：不预热 {pre_adam_mean}，预热 {pre_warm_up_mean}。"
-        ),
-    },
-    "en": {
-        "title": "What is left of warm-up's gain with one suspect gone",
-        "post": "Post-Norm",
-        "pre": "Pre-Norm",
-        "adam": "Adam, no warm-up",
-        "warm_up": "warm-up",
-        "filled_second": "second moment filled",
-        "radam": "RAdam",
-        "clipped": "gradient clipping",
-        "capped": "rotation capped",
-        "upper_warm_up": "upper half warmed up",
-        "lower_warm_up": "lower half warmed up",
-        "admin": "Admin",
-        "sgd": "SGD, no warm-up",
-        "sgd_warm_up": "SGD, warm-up",
-        "loss": "final loss, nats per byte",
-        "band": (
-            "Dot: one seed's final loss, mean over the rates, with {frequencies} of "
-            "the bytes' frequencies where a run is stuck. Bar: median. Dashes: the "
-            "frequencies."
-        ),
-        "caption": (
-            "Small decoders of {layers} layers (d = {d}, {steps} steps): each arm is "
-            "one change to plain Adam, at {rates} rates with {seeds} seeds."
-        ),
-        "alt": (
-            "Two dot charts of the final loss, mean over the rates, smaller is better; "
-            "a row an arm, a dot a seed. Top, Post-Norm: no warm-up {post_adam_mean}, "
-            "warm-up {post_warm_up_mean}, second moment filled first "
-            "{post_filled_second_mean}, RAdam {post_radam_mean}, clipping "
-            "{post_clipped_mean}, rotation capped {post_capped_mean}, warm-up of the "
-            "upper half {post_upper_warm_up_mean}, of the lower half "
-            "{post_lower_warm_up_mean}, Admin {post_admin_mean}, SGD without warm-up "
-            "{post_sgd_mean}, with {post_sgd_warm_up_mean}. Bottom, Pre-Norm: no "
-            "warm-up {pre_adam_mean}, warm-up {pre_warm_up_mean}."
-        ),
-    },
-}
+WORDS = figure_words(__file__)
 
 
 def plot(record, words):

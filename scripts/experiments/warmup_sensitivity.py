@@ -25,6 +25,7 @@ from scripts.measure.corpus import corpus, loss_of, sample
 from scripts.measure.design import Design, Run
 from scripts.measure.records import Step
 from scripts.measure.spread import integer, number, span
+from scripts.measure.texts import design_words, figure_words
 
 METHOD = (
     "Adam (betas 0.9 and 0.999), no weight decay, no clipping, LayerNorm everywhere; "
@@ -275,55 +276,7 @@ DESIGN = Design(
     says=("after_training", "differences"),
     arms=VARIANTS,
     runs=_declared,
-    words={
-        "en": {
-            "question": (
-                "Over which learning rates does each placement get anywhere, and what "
-                "does the length of the warm-up change about it?"
-            ),
-            "refuted_by": (
-                "Post-Norm without warm-up that gets stuck at no more rates than with "
-                "it; Pre-Norm runs that get stuck."
-            ),
-            "stopping": (
-                "Every run takes all its steps; one whose loss is no number counts as "
-                "the greatest loss."
-            ),
-            "arms": {
-                "post": "Post-Norm",
-                "deepnorm": "DeepNorm",
-                "pre": "Pre-Norm",
-                "sandwich": "sandwich norm",
-            },
-            "cell": "layers, part of the steps in warm-up",
-        },
-        "zh": {
-            "question": "每种归一化位置在哪些学习率下学得动，预热长短又改变了什么？",
-            "refuted_by": (
-                "Post-Norm 不预热时卡住的学习率并不比预热时多；"
-                "或者 Pre-Norm 也有卡住的。"
-            ),
-            "stopping": "每次运行都走完全部步数；损失不是数的，按最大的损失计。",
-            "arms": {
-                "post": "Post-Norm",
-                "deepnorm": "DeepNorm",
-                "pre": "Pre-Norm",
-                "sandwich": "夹心归一化",
-            },
-            "cell": "层数，预热占全部步数的比例",
-        },
-    },
-    lacks={
-        "edges.post": {
-            "en": (
-                "The deeper stack without warm-up is best at the least rate, so lower "
-                "rates and more steps may serve it better."
-            ),
-            "zh": (
-                "较深的模型不预热时，最小的学习率最好；再小、步数再多，也许还会好一些。"
-            ),
-        }
-    },
+    **design_words(__file__),
 )
 
 
@@ -506,83 +459,7 @@ def facts(record) -> dict[str, str]:
     return found | batching_facts(*ways, len(cells(size)), size["steps"])
 
 
-WORDS = {
-    "zh": {
-        "title": "最终损失：学习率 × 预热",
-        "post": "Post-Norm",
-        "pre": "Pre-Norm",
-        "sandwich": "夹心归一化",
-        "deepnorm": "DeepNorm",
-        "layers": "层，",
-        "rate": "学习率",
-        "band": (
-            "行：层数，预热占全部步数的比例。数字：{seeds} 个种子最终损失的中位数"
-            "（nat/字节），越蓝越低；字节频率表为 {frequencies}。"
-            "每个橙点：一个没有比频率表低 {margin} 的种子。"
-        ),
-        "caption": (
-            "在标准库源码上训练的字节级小解码器（d = {d}，{steps} 步）：四种位置、"
-            "{least} 与 {most} 层，各 {rates} 个学习率、三种预热长度、{seeds} 个种子。"
-        ),
-        "alt": (
-            "四幅热力图，各六行五列：列是学习率，从 {rate_least} 到 {rate_most}；"
-            "行是 {least} 层和 {most} 层，各有不预热、预热占 {short} 和 {long} 三种。"
-            "格里写最终损失的中位数，橙点数没学会的种子。每行 {runs_each} 次运行里"
-            "没学会的次数，从上到下：Post-Norm {post_least_none_failed}、"
-            "{post_least_short_failed}、{post_least_long_failed}、"
-            "{post_most_none_failed}、{post_most_short_failed}、"
-            "{post_most_long_failed}；DeepNorm {deepnorm_least_none_failed}、"
-            "{deepnorm_least_short_failed}、{deepnorm_least_long_failed}、"
-            "{deepnorm_most_none_failed}、{deepnorm_most_short_failed}、"
-            "{deepnorm_most_long_failed}；Pre-Norm {pre_least_none_failed}、"
-            "{pre_least_short_failed}、{pre_least_long_failed}、"
-            "{pre_most_none_failed}、{pre_most_short_failed}、"
-            "{pre_most_long_failed}；夹心归一化 {sandwich_least_none_failed}、"
-            "{sandwich_least_short_failed}、{sandwich_least_long_failed}、"
-            "{sandwich_most_none_failed}、{sandwich_most_short_failed}、"
-            "{sandwich_most_long_failed}。"
-        ),
-    },
-    "en": {
-        "title": "Final loss: learning rate by warm-up",
-        "post": "Post-Norm",
-        "pre": "Pre-Norm",
-        "sandwich": "Sandwich norm",
-        "deepnorm": "DeepNorm",
-        "layers": "layers, ",
-        "rate": "learning rate",
-        "band": (
-            "Rows: layers, and warm-up as a share of all steps. Number: median final "
-            "loss of {seeds} seeds, nats per byte, the bluer the lower; a table of the "
-            "bytes' frequencies has {frequencies}. Each orange dot: a seed that "
-            "did not get {margin} below the table."
-        ),
-        "caption": (
-            "Small byte-level decoders trained on the standard library's sources "
-            "(d = {d}, {steps} steps): four placements with {least} and {most} layers, "
-            "{rates} learning rates, three lengths of warm-up, {seeds} seeds each."
-        ),
-        "alt": (
-            "Four heat maps of six rows and five columns: the columns are learning "
-            "rates from {rate_least} to {rate_most}, the rows {least} and {most} "
-            "layers without warm-up, with {short} and with {long} each. Cells show the "
-            "median final loss, orange dots count the seeds that failed. "
-            "Failed runs of the {runs_each} in each row, from the top: Post-Norm "
-            "{post_least_none_failed}, {post_least_short_failed}, "
-            "{post_least_long_failed}, {post_most_none_failed}, "
-            "{post_most_short_failed}, {post_most_long_failed}; DeepNorm "
-            "{deepnorm_least_none_failed}, {deepnorm_least_short_failed}, "
-            "{deepnorm_least_long_failed}, {deepnorm_most_none_failed}, "
-            "{deepnorm_most_short_failed}, {deepnorm_most_long_failed}; Pre-Norm "
-            "{pre_least_none_failed}, {pre_least_short_failed}, "
-            "{pre_least_long_failed}, {pre_most_none_failed}, "
-            "{pre_most_short_failed}, {pre_most_long_failed}; Sandwich norm "
-            "{sandwich_least_none_failed}, {sandwich_least_short_failed}, "
-            "{sandwich_least_long_failed}, {sandwich_most_none_failed}, "
-            "{sandwich_most_short_failed}, {sandwich_most_long_failed}."
-        ),
-    },
-}
+WORDS = figure_words(__file__)
 
 
 SHADES = 10  # of blue, from the frequencies' loss to the least one

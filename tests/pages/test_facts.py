@@ -134,7 +134,7 @@ def test_figures_speak_as_pages_do(name, lang, obeyed):
         if lang == "zh":
             found += test_typography.violations(text)
             found += test_terms.refused(text, test_terms.TERMS)
-        where = f"scripts/experiments/{name}.py: {lang} {key}"
+        where = f"{name}: {lang} {key}"
         obeyed(f"{where}: {v.partition(': ')[2]}" for v in found)
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from scripts.measure.design import Design
+from scripts.measure.texts import LANGUAGES, design_words
 
 PROVIDERS = {
     "en": {
@@ -41,20 +42,21 @@ STOPPING = {
 }
 
 
-def design(
-    providers: Sequence[str], question: dict[str, str], refuted_by: dict[str, str]
-) -> Design:
-    """The design of a benchmark: providers in turn on the same tensors."""
+def design(file: str, providers: Sequence[str]) -> Design:
+    """The design of the benchmark in this file: providers in turn on the same tensors.
+
+    Its own words are the question and what would refute it.
+    """
+    said = design_words(file)["words"]
     return Design(
         says=("none",),
         arms=tuple(providers),
         words={
             language: {
-                "question": question[language],
-                "refuted_by": refuted_by[language],
+                **said[language],
                 "arms": {name: PROVIDERS[language][name] for name in providers},
                 "stopping": STOPPING[language],
             }
-            for language in ("en", "zh")
+            for language in LANGUAGES
         },
     )
