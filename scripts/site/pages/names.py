@@ -151,6 +151,13 @@ class Lists(Names):
         return self._make(name, self._language)
 
 
+class Minutes(Names):
+    """Minutes of a door, counted when the home page asks."""
+
+    def __missing__(self, name):
+        return minutes.minutes(name)
+
+
 class Figures(Names):
     """Figures of the page in hand; ``page_root`` is its way to the site's root."""
 
@@ -183,9 +190,7 @@ def define_env(env):
     env.variables["designs"] = Designs(language)
     env.variables["diagrams"] = Diagrams(language, labels)
     env.variables["explore"] = Explore(language, page_root)
-    env.variables["minutes"] = Names(
-        "door", {door: minutes.minutes(door) for door in minutes.DOORS}
-    )
+    env.variables["minutes"] = Minutes("door", {})
     env.variables["lists"] = Lists(language, reference_lists.make)
     env.variables["claims"] = Lists(language, claims.make)
     env.variables["atlas"] = Lists(language, atlas.make)
