@@ -50,6 +50,7 @@ ROOMS = (
     ("pictures",),
     ("pages",),
     ("notebooks",),
+    ("laws",),
     ("publish",),
 )
 EXPERIMENT = "scripts/experiments/a_b.py"

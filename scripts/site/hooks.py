@@ -22,7 +22,14 @@ from scripts.site.data import citations, claims, facts, reference_lists  # noqa:
 from scripts.site.notebooks import judge, labs, page_notebooks  # noqa: E402
 from scripts.site.pages import names  # noqa: E402
 from scripts.site.pictures import explore  # noqa: E402
-from scripts.site.publish import decks, llms, offline, published_records, search  # noqa: E402
+from scripts.site.publish import (  # noqa: E402
+    decks,
+    llms,
+    offline,
+    policy,
+    published_records,
+    search,
+)
 from scripts.site.questions import interview_pages  # noqa: E402
 from scripts.site.reading import formulas, generated, source, translations  # noqa: E402
 
@@ -148,9 +155,28 @@ def on_page_content(html, page, config, files, **_):
     return html
 
 
-def on_post_page(output, **_):
-    output = BLANKS.sub(lambda found: found[1] or "\n", output)
-    return AROUND_NAMES.sub(r"\1\2\3", output)
+def on_post_page(output, page, config, **_):
+    with one_line(_path(page.file, config)):
+        return _with_policy(without_blanks(output), config)
+
+
+def without_blanks(html: str) -> str:
+    """A page without the blanks that templates leave."""
+    html = BLANKS.sub(lambda found: found[1] or "\n", html)
+    return AROUND_NAMES.sub(r"\1\2\3", html)
+
+
+def on_post_template(output_content, template_name, config, **_):
+    if not template_name.endswith(".html"):
+        return output_content
+    with one_line(template_name):
+        return _with_policy(output_content, config)
+
+
+def _with_policy(html: str, config) -> str:
+    if config.extra.get("serving"):
+        return html.replace(policy.PLACE, policy.ANYTHING)
+    return policy.apply(html, policy.own(config.theme.dirs))
 
 
 def on_post_build(config, **_):

@@ -10,6 +10,7 @@ While serving, a change of pages alone builds these pages anew (`make serve` run
 
 import logging
 import os
+import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,10 @@ from mkdocs.config import load_config
 LANGUAGES = {"zh": "简体中文", "en": "English"}
 WATCHED = ["base.yml", "zh", "en", "data", "figures", "records", "theme"]
 ROOT = Path(__file__).resolve().parents[2]
+if str(ROOT) not in sys.path:
+    sys.path.insert(0, str(ROOT))
+
+from scripts.site.laws import markup  # noqa: E402
 
 log = logging.getLogger("mkdocs.hooks.languages")
 os.environ.setdefault("NO_MKDOCS_2_WARNING", "1")
@@ -42,13 +47,13 @@ class Built:
     search_index: object
 
 
-_dirty = False
+_dirty = _serving = False
 _built: dict[str, Built] = {}
 
 
 def on_startup(*, command, dirty):
-    global _dirty
-    _dirty = dirty
+    global _dirty, _serving
+    _dirty, _serving = dirty, command == "serve"
     _built.clear()
 
 
@@ -73,6 +78,10 @@ def on_post_build(config, **_):
         if _dirty:
             _built[code] = Built(pages, others, index)
         log.info("%s built in %.2f s", code, time.perf_counter() - started)
+    if config.strict:
+        address = (config.site_url or "/").rstrip("/") + "/"
+        for problem in markup.problems(Path(config.site_dir), address):
+            log.warning("%s", problem)
 
 
 def _stamps() -> dict[Path, int]:
@@ -97,6 +106,7 @@ def build_language(code, root, last_index=None):
         strict=root.strict,
     )
     config.extra["root_url"] = site_url
+    config.extra["serving"] = _serving
     config.extra["alternate"] = [
         {"name": name, "link": f"{root.extra['base']}{other}/", "lang": other}
         for other, name in LANGUAGES.items()

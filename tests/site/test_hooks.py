@@ -7,7 +7,7 @@ def test_blanks_of_templates_go_but_not_those_of_code():
     code = "<pre><code>\n  x\n\n    y\n</code></pre>"
     page = f"<p>\n\n   one\n  two </p>\n\n{code}\n  <b>"
     wanted = f"<p>\none\ntwo </p>\n{code}\n<b>"
-    assert hooks.on_post_page(page) == wanted
+    assert hooks.without_blanks(page) == wanted
 
 
 def test_a_lean_stylesheet_says_the_same():
