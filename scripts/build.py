@@ -7,6 +7,7 @@ measure   run experiments on this machine and write records
 examine   probe a reader's own model: its equation, its norms, faults
 accept    check a bundle of records made elsewhere and file it
 render    figures from records, .out files from snippets, notebooks from labs
+mutants   plausible mistakes, tried on the tests: how many do they notice?
 check     everything CI checks, and a list of what is stale
 """
 
@@ -24,6 +25,8 @@ os.environ.setdefault("NO_MKDOCS_2_WARNING", "1")
 
 from scripts.examine import command as examination  # noqa: E402
 from scripts.measure.records import RecordError  # noqa: E402
+from scripts.mutants import command as mutants  # noqa: E402
+from scripts.mutants.trial import TrialError  # noqa: E402
 from scripts.site import render  # noqa: E402
 from scripts.site.notebooks.lab_source import LabError  # noqa: E402
 from scripts.site.publish import offline  # noqa: E402
@@ -33,7 +36,7 @@ from scripts.site.reading.source import SourceError  # noqa: E402
 STRICT = ["build", "--strict"]
 USER_ERRORS = (
     *(RecordError, LabError, OutputError, SourceError, render.RenderError),
-    examination.ExamineError,
+    *(examination.ExamineError, TrialError),
 )
 
 
@@ -78,6 +81,7 @@ def _parser() -> argparse.ArgumentParser:
         "--journal", type=Path, metavar="DIR", help="where unfinished runs are kept"
     )
     examination.arguments(verb("examine", examine))
+    mutants.arguments(verb("mutants", mutants.run))
     verb("accept", accept).add_argument("file", type=Path)
     verb("render", render_all).add_argument(
         "--all", action="store_true", help="also what is up to date"
