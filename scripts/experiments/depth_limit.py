@@ -39,8 +39,10 @@ from functools import partial
 
 from scripts.measure.batching import ROUNDS, batching_facts, race
 from scripts.measure.design import Design, Run
+from scripts.measure.draw import band, log_ticks, name_axes
+from scripts.measure.findings import Found, ahead, best, gap, with_inf
 from scripts.measure.records import Step
-from scripts.measure.spread import integer, number, paired, span
+from scripts.measure.spread import integer, number
 from scripts.measure.texts import design_words, figure_words
 
 PARALLEL = True
@@ -326,18 +328,16 @@ def _by_rate(
         placement=arm, layers=layers, steps=steps, quantity="loss"
     ):
         if row.get("blocks", "trained") == blocks:  # older records have no controls
-            loss = row["values"][1]
-            found.setdefault(row["learning_rate"], []).append(
-                float("inf") if loss is None else loss
+            found.setdefault(row["learning_rate"], []).extend(
+                with_inf(row["values"][1:2])
             )
     return dict(sorted(found.items()))
 
 
 def _best(by_rate: dict[float, list]) -> tuple[float, list]:
     """(learning rate, losses) of the least median."""
-    from statistics import median
-
-    return min(by_rate.items(), key=lambda item: median(item[1]))
+    rate = best(by_rate, by_rate.get)
+    return rate, by_rate[rate]
 
 
 def _controls(record, arm: str, layers: int, factor: int = 1) -> dict[str, list]:
@@ -353,16 +353,8 @@ def trains(record, arm: str, layers: int, factor: int = 1) -> bool:
     Ahead: the mean difference over seeds is below zero, and a paired t test at 5 %
     tells it from zero.
     """
-    from math import isfinite
-
     _, losses = _best(_by_rate(record, arm, layers, factor))
-    for control in _controls(record, arm, layers, factor).values():
-        if not all(map(isfinite, losses + control)):
-            return False
-        gap = paired(losses, control)
-        if gap.mean >= 0 or not gap.resolved:
-            return False
-    return True
+    return ahead(losses, _controls(record, arm, layers, factor).values())
 
 
 def _rate(value: float) -> str:
@@ -400,20 +392,16 @@ def _ratios(record, arm: str, layers: int) -> list[float]:
 
 
 def facts(record) -> dict[str, str]:
-    from math import isfinite
     from statistics import median
 
     size, depths = SIZES[record.size], _depths(record)
     most, unigram = depths[-1], _reference(record, "unigram")
     second = depths[-2]
     rates = list(_by_rate(record, ARMS[0], depths[0]))
-    found = {
+    sizes = ("d", "batch", "context", "steps", "held_out")
+    found = Found({name: str(size[name]) for name in sizes})
+    found |= {
         "seeds": str(len(SEEDS)),
-        "d": str(size["d"]),
-        "batch": str(size["batch"]),
-        "context": str(size["context"]),
-        "steps": str(size["steps"]),
-        "held_out": str(size["held_out"]),
         "tokens": integer(size["steps"] * size["batch"] * size["context"]),
         "vocabulary": str(VOCABULARY),
         "favoured": f"{100 * FAVOURED:.0f} %",
@@ -429,27 +417,21 @@ def facts(record) -> dict[str, str]:
 
     def described(by_rate):
         rate, losses = _best(by_rate)
-        return {
-            "": number(median(losses)),
-            "_range": span(losses),
-            "_rate": _rate(rate),
-        }
+        told = Found(_rate=_rate(rate))
+        told.median("", losses)
+        return told
 
     def against(arm, depth, losses, factor=1):
         """The losses less each control's, and the verdict."""
-        told = {"_trains": "✓" if trains(record, arm, depth, factor) else "✗"}
+        told = Found(_trains="✓" if trains(record, arm, depth, factor) else "✗")
         controls = _controls(record, arm, depth, factor)
-        if all(map(isfinite, controls["frozen"] + controls["normed"])):
-            gap = paired(controls["frozen"], controls["normed"])
-            told["_frozen_less_normed"] = gap.text(2)
-            told["_frozen_bound_normed"] = gap.bound(2)
+        compared = [("", name, losses) for name in controls]
+        for which, name, ours in (*compared, ("frozen_", "normed", controls["frozen"])):
+            if each := gap(ours, controls[name]):
+                told[f"_{which}less_{name}"] = each.text(2)
+                told[f"_{which}bound_{name}"] = each.bound(2)
         for name, control in controls.items():
-            told[f"_{name}"] = number(median(control))
-            told[f"_{name}_range"] = span(control)
-            if all(map(isfinite, losses + control)):
-                gap = paired(losses, control)
-                told[f"_less_{name}"] = gap.text(2)
-                told[f"_bound_{name}"] = gap.bound(2)
+            told.median(f"_{name}", control)
         return told
 
     chosen = {}
@@ -496,9 +478,7 @@ def facts(record) -> dict[str, str]:
     for other in ("pre", "sandwich"):
         for depth in depths:
             pair = chosen["deepnorm", depth], chosen.get((other, depth), [])
-            if pair[1] and all(map(isfinite, [*pair[0], *pair[1]])):
-                gap, name = paired(*pair), f"deepnorm_less_{other}_{depth}"
-                found[name], found[f"{name}_bound"] = gap.text(2), gap.bound(2)
+            found.paired(f"deepnorm_less_{other}_{depth}", *pair, digits=2)
     seconds = [
         record.select(quantity=f"seconds_{name}")[0]["values"]
         for name in ("one_by_one", "together")
@@ -555,8 +535,6 @@ def _tick(value: float) -> str:
 def plot(record, words):
     from statistics import median
 
-    from matplotlib.ticker import FixedLocator, NullLocator
-
     from scripts.measure import look
 
     depths = _depths(record)
@@ -567,29 +545,23 @@ def plot(record, words):
     top = highest + 0.25 * (highest - lowest)
     figure, (by_depth, by_rate) = look.new_figure(words, record, rows=2, height=5.6)
 
-    def draw(axis, series, arm, places, runs, frozen=False):
-        drawn = {**look.style(series), "markersize": 4.5}
-        if frozen:
-            drawn |= {"linestyle": "--", "linewidth": 0.9, "markersize": 3}
-        label = None if frozen else words[arm]
-        axis.plot(places, list(map(median, runs)), label=label, **drawn)
-        low, high = list(map(min, runs)), list(map(max, runs))
-        colour = drawn["color"]
-        axis.fill_between(places, low, high, color=colour, alpha=0.13, linewidth=0)
-
     def shown(losses):  # diverged runs stand at the panel's upper edge
         return [min(loss, top) for loss in losses]
 
     rates = list(_by_rate(record, "deepnorm", most))
     for series, arm in enumerate(ARMS):
         for frozen in (False, True):
+            drawn = {**look.style(series), "markersize": 4.5, "label": words[arm]}
+            if frozen:
+                drawn |= {"linestyle": "--", "linewidth": 0.9, "markersize": 3}
+                drawn["label"] = None
             found = {n: _by_rate(record, arm, n, frozen=frozen) for n in depths}
             there = [depth for depth in depths if found[depth]]
-            best = [shown(_best(found[depth])[1]) for depth in there]
-            draw(by_depth, series, arm, there, best, frozen)
+            least = [shown(_best(found[depth])[1]) for depth in there]
+            band(by_depth, there, least, drawn)
             if arm == "deepnorm":
                 each = [shown(found[most][rate]) for rate in rates]
-                draw(by_rate, series, arm, rates, each, frozen)
+                band(by_rate, rates, each, drawn)
     for slow, depth, factor in _longer(record):
         _, losses = _best(_by_rate(record, slow, depth, factor))
         hollow = look.style(ARMS.index(slow)) | {"linestyle": "none", "markersize": 7}
@@ -599,21 +571,17 @@ def plot(record, words):
     level = dict(color=look.MUTED, linewidth=1.0, linestyle=look.LINES[1])
     for axis in (by_depth, by_rate):
         axis.set_ylim(lowest - 0.12 * (highest - lowest), top)
-        axis.set_ylabel(words["loss"])
         for loss in marks.values():
             axis.axhline(loss, marker="none", **level)
         ends = [(loss, words[name], look.MUTED) for name, loss in marks.items()]
         look.label_ends(axis, ends)
-    for axis, ticks, title, below in (
-        (by_depth, depths, "by_depth", "depth"),
-        (by_rate, rates, "by_rate", "rate"),
-    ):
-        axis.set_title(words[title])
-        axis.set_xscale("log")
-        axis.xaxis.set_major_locator(FixedLocator(ticks))
-        axis.xaxis.set_minor_locator(NullLocator())
-        axis.set_xticks(ticks, list(map(_tick, ticks)))
-        axis.set_xlabel(words[below])
+    for axis, ticks in ((by_depth, depths), (by_rate, rates)):
+        log_ticks(axis, ticks, _tick)
+    name_axes(
+        words,
+        (by_depth, "by_depth", "depth", "loss"),
+        (by_rate, "by_rate", "rate", "loss"),
+    )
     look.legend(figure, *by_depth.get_legend_handles_labels())
     look.footer(figure, record, words, words["band"])
     return figure

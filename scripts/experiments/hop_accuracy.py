@@ -26,8 +26,10 @@ for a run that diverged.
 from functools import partial
 
 from scripts.measure.design import Design, Run
+from scripts.measure.draw import band
+from scripts.measure.findings import Found, ahead, best, with_inf
 from scripts.measure.records import Step
-from scripts.measure.spread import integer, number, paired, span
+from scripts.measure.spread import integer, number, span
 from scripts.measure.texts import design_words, figure_words
 
 METHOD = (
@@ -273,11 +275,8 @@ def measure(size: str) -> list[Step]:
 
 def _values(record, quantity: str, arm: str, layers: int, rate) -> list[list[float]]:
     """The values of each seed, in the order of the seeds; no number is infinity."""
-    from math import inf
-
     rows = record.select(quantity=quantity, arm=arm, layers=layers, rate=rate)
-    rows.sort(key=lambda row: row["seed"])
-    return [[inf if v is None else v for v in row["values"]] for row in rows]
+    return [with_inf(r["values"]) for r in sorted(rows, key=lambda r: r["seed"])]
 
 
 def _losses(record, arm: str, layers: int, rate) -> list[float]:
@@ -297,38 +296,30 @@ def _there(record) -> list[tuple[str, int]]:
 
 
 def _best(record, arm: str, layers: int) -> float:
-    """The rate with the least median loss."""
-    from statistics import median
-
-    return min(RATES, key=lambda rate: median(_losses(record, arm, layers, rate)))
+    return best(RATES, lambda rate: _losses(record, arm, layers, rate))
 
 
 def _controls(arm: str, layers: int) -> list[tuple[str, int]]:
     return [("no_layers", 0), (FROZEN[arm], layers)]
 
 
+def _at_best(record, arm: str, layers: int) -> list[float]:
+    return _losses(record, arm, layers, _best(record, arm, layers))
+
+
 def _learns(record, arm: str, layers: int) -> bool:
     """Whether the loss is below both controls' beyond the spread over seeds."""
-    from math import isfinite
-
-    ours = _losses(record, arm, layers, _best(record, arm, layers))
-    for control in _controls(arm, layers):
-        theirs = _losses(record, *control, _best(record, *control))
-        if not all(map(isfinite, ours + theirs)):
-            return False
-        gap = paired(ours, theirs)
-        if gap.mean >= 0 or not gap.resolved:
-            return False
-    return True
+    controls = [_at_best(record, *control) for control in _controls(arm, layers)]
+    return ahead(_at_best(record, arm, layers), controls)
 
 
 def facts(record) -> dict[str, str]:
-    from math import isfinite, log
+    from math import log
     from statistics import median
 
     size = SIZES[record.size]
     names = ("d", "context", "reach", "hops", "kinds", "batch", "steps", "held_out")
-    found = {name: str(size[name]) for name in names}
+    found = Found({name: str(size[name]) for name in names})
     found |= {
         "seeds": str(len(SEEDS)),
         "depths": ", ".join(map(str, size["depths"])),
@@ -340,14 +331,10 @@ def facts(record) -> dict[str, str]:
     there = _there(record)
     for arm, layers in there:
         rate = _best(record, arm, layers)
-        losses = _losses(record, arm, layers, rate)
         accuracy = _values(record, "hop_accuracy", arm, layers, rate)
         name = arm if arm == "no_layers" else f"{arm}_{layers}"
-        found |= {
-            name: number(median(losses)),
-            f"{name}_range": span(losses),
-            f"{name}_rate": f"{rate:g}",
-        }
+        found.median(name, _at_best(record, arm, layers))
+        found[f"{name}_rate"] = f"{rate:g}"
         for hop, values in enumerate(zip(*accuracy, strict=True), start=1):
             shares = [100 * value for value in values]
             found[f"{name}_hop_{hop}"] = f"{number(median(shares), 0)} %"
@@ -356,10 +343,9 @@ def facts(record) -> dict[str, str]:
             continue
         found[f"{name}_learns"] = "✓" if _learns(record, arm, layers) else "✗"
         for control in _controls(arm, layers):
-            theirs = _losses(record, *control, _best(record, *control))
-            if all(map(isfinite, losses + theirs)):
-                label = "no_layers" if control[0] == "no_layers" else "frozen"
-                found[f"{name}_less_{label}"] = paired(losses, theirs).text(2)
+            label = "no_layers" if control[0] == "no_layers" else "frozen"
+            pair = _at_best(record, arm, layers), _at_best(record, *control)
+            found.paired(f"{name}_less_{label}", *pair, digits=2)
     return found
 
 
@@ -392,8 +378,6 @@ WORDS = figure_words(__file__)
 
 
 def plot(record, words):
-    from statistics import median
-
     from scripts.measure import look
 
     size, there = SIZES[record.size], _there(record)
@@ -414,10 +398,7 @@ def plot(record, words):
             runs = _values(record, "hop_accuracy", arm, at, _best(record, arm, at))
             by_hop = [[100 * v for v in values] for values in zip(*runs, strict=True)]
             label = None if arm in FROZEN.values() else words[arm]
-            axis.plot(hops, list(map(median, by_hop)), label=label, **drawn)
-            low, high = list(map(min, by_hop)), list(map(max, by_hop))
-            colour = drawn["color"]
-            axis.fill_between(hops, low, high, color=colour, alpha=0.13, linewidth=0)
+            band(axis, hops, by_hop, drawn, label=label)
         axis.axhline(
             100 / size["kinds"], color=look.MUTED, linewidth=1.0, marker="none"
         )

@@ -24,8 +24,10 @@ is what the gains of QK-Norm allow. `clipped` is one number, the share of
 from functools import cache, partial
 
 from scripts.measure.design import Design, Run
+from scripts.measure.draw import band, level, log_ticks, name_axes
+from scripts.measure.findings import Found, apart, best, with_inf
 from scripts.measure.records import Step
-from scripts.measure.spread import integer, number, paired, span
+from scripts.measure.spread import integer
 from scripts.measure.texts import design_words, figure_words
 
 METHOD = (
@@ -335,10 +337,8 @@ NAMED = {
 
 def _runs(record, quantity: str, arm: str, rate: float) -> list[list]:
     """The values of each seed, in the order of the seeds; no number is infinity."""
-    from math import inf
-
     return [
-        [inf if value is None else value for value in row["values"]]
+        with_inf(row["values"])
         for row in record.rows
         if (row["quantity"], row["arm"], row["rate"]) == (quantity, arm, rate)
     ]
@@ -362,10 +362,7 @@ def _sensitivities(record, arm: str) -> list[float]:
 
 
 def _best(record, arm: str) -> float:
-    """The rate with the least median final loss."""
-    from statistics import median
-
-    return min(RATES, key=lambda rate: median(_last(record, "loss", arm, rate)))
+    return best(RATES, lambda rate: _last(record, "loss", arm, rate))
 
 
 def _large(value: float) -> str:
@@ -391,17 +388,15 @@ def facts(record) -> dict[str, str]:
         row["quantity"]: row["values"] for row in record.rows if row["rate"] is None
     }
     (frequency,) = by_quantity["frequency_loss"]
-    found = {
-        "seeds": str(len(record.provenance["seeds"])),
-        "runs": str(len(record.provenance["seeds"]) * len(RATES)),
-        "runs_all": str(len(record.provenance["seeds"]) * len(RATES) * len(ARMS)),
-        "d": str(size["d"]),
-        "layers": str(size["layers"]),
-        "heads": str(size["heads"]),
+    seeds, sizes = len(record.provenance["seeds"]), ("d", "layers", "heads")
+    found = Found(
+        {name: str(size[name]) for name in (*sizes, "time", "batch", "steps")}
+    )
+    found |= {
+        "seeds": str(seeds),
+        "runs": str(seeds * len(RATES)),
+        "runs_all": str(seeds * len(RATES) * len(ARMS)),
         "width": str(size["d"] // size["heads"]),
-        "time": str(size["time"]),
-        "batch": str(size["batch"]),
-        "steps": str(size["steps"]),
         "held_out": integer(size["texts"] * size["time"]),
         "rates": ", ".join(f"{rate:g}" for rate in RATES),
         "cap": f"{CAP:g}",
@@ -410,48 +405,31 @@ def facts(record) -> dict[str, str]:
     }
     found |= {f"rate_{word}": f"{rate:g}" for word, rate in NAMED.items()}
 
-    def note(name, values, digits):
-        found[name] = number(median(values), digits)
-        found[f"{name}_range"] = span(values, digits)
+    def against(name, ours, theirs, digits):
+        found.median(name, apart(ours, theirs), digits)
+        found.paired(name, ours, theirs, end="_paired")
 
-    def differences(a, b):
-        return [x - y for x, y in zip(a, b, strict=True)]
-
-    def note_paired(name, ours, theirs):
-        gap = paired(ours, theirs)
-        found[f"{name}_paired"], found[f"{name}_bound"] = gap.text(), gap.bound()
-
-    best = {arm: _best(record, arm) for arm in ARMS}
     for arm in ARMS:
         last = {rate: _last(record, "loss", arm, rate) for rate in RATES}
-        lost = [v for losses in last.values() for v in losses if not v < frequency]
-        found[f"{arm}_diverged"] = str(len(lost))
-        infinite = [v for values in last.values() for v in values if not isfinite(v)]
-        found[f"{arm}_not_finite"] = str(len(infinite))
-        found[f"{arm}_best_rate"] = f"{best[arm]:g}"
-        note(f"{arm}_best_loss", last[best[arm]], 2)
-        sensitivities = _sensitivities(record, arm)
-        note(f"{arm}_sensitivity", sensitivities, 2)
-        for other in ("plain", "qk_norm"):
-            if arm != other:
-                theirs = _last(record, "loss", other, best[other])
-                gaps = differences(last[best[arm]], theirs)
-                note(f"{arm}_best_minus_{other}", gaps, 3)
-                if all(map(isfinite, last[best[arm]] + theirs)):
-                    note_paired(f"{arm}_best_minus_{other}", last[best[arm]], theirs)
-                theirs = _sensitivities(record, other)
-                gaps = differences(sensitivities, theirs)
-                note(f"{arm}_sensitivity_minus_{other}", gaps, 3)
-                note_paired(f"{arm}_sensitivity_minus_{other}", sensitivities, theirs)
+        every = [loss for losses in last.values() for loss in losses]
+        found[f"{arm}_diverged"] = str(sum(not loss < frequency for loss in every))
+        found[f"{arm}_not_finite"] = str(sum(not isfinite(loss) for loss in every))
+        rate, sensitivities = _best(record, arm), _sensitivities(record, arm)
+        found[f"{arm}_best_rate"] = f"{rate:g}"
+        found.median(f"{arm}_best_loss", last[rate])
+        found.median(f"{arm}_sensitivity", sensitivities)
+        others = [other for other in ("plain", "qk_norm") if other != arm]
+        for other in others:
+            theirs = _last(record, "loss", other, _best(record, other))
+            against(f"{arm}_best_minus_{other}", last[rate], theirs, 3)
+            theirs = _sensitivities(record, other)
+            against(f"{arm}_sensitivity_minus_{other}", sensitivities, theirs, 3)
         for word, rate in NAMED.items():
             losses = _capped_losses(record, arm, rate)
-            note(f"{arm}_loss_{word}", losses, 2)
-            for other in ("plain", "qk_norm"):
-                if arm != other:
-                    theirs = _capped_losses(record, other, rate)
-                    gaps = differences(losses, theirs)
-                    note(f"{arm}_minus_{other}_{word}", gaps, 2)
-                    note_paired(f"{arm}_minus_{other}_{word}", losses, theirs)
+            found.median(f"{arm}_loss_{word}", losses)
+            for other in others:
+                theirs = _capped_losses(record, other, rate)
+                against(f"{arm}_minus_{other}_{word}", losses, theirs, 2)
             found[f"{arm}_diverged_{word}"] = str(
                 sum(not value < frequency for value in last[rate])
             )
@@ -505,26 +483,17 @@ WORDS = figure_words(__file__)
 
 
 def plot(record, words):
-    from statistics import median
-
-    from matplotlib.ticker import FixedLocator, NullLocator
+    from matplotlib.ticker import NullLocator
 
     from scripts.measure import look
 
     steps = moments(SIZES[record.size])
     figure, (top, middle, bottom) = look.new_figure(words, record, rows=3, height=7.2)
 
-    def draw(axis, series, places, runs):
-        """runs: the values of each place, one for each seed."""
-        drawn = {**look.style(series), "markersize": 4.5}
-        axis.plot(places, list(map(median, runs)), label=words[ARMS[series]], **drawn)
-        low, high = list(map(min, runs)), list(map(max, runs))
-        colour = drawn["color"]
-        axis.fill_between(places, low, high, color=colour, alpha=0.13, linewidth=0)
-
     for series, arm in enumerate(ARMS):
+        drawn = look.style(series) | {"markersize": 4.5, "label": words[arm]}
         losses = [_capped_losses(record, arm, rate) for rate in RATES]
-        draw(top, series, RATES, losses)
+        band(top, RATES, losses, drawn)
         for axis, quantity, factor in (
             (middle, "largest_logit", 1),
             (bottom, "entropy", 100),
@@ -532,32 +501,23 @@ def plot(record, words):
             runs = _runs(record, quantity, arm, NAMED["high"])
             looks = zip(*runs, strict=True)
             looks = [[factor * value for value in values] for values in looks]
-            draw(axis, series, steps, looks)
+            band(axis, steps, looks, drawn)
     for row in record.rows:
         if row["quantity"] == "frequency_loss":
             (height,) = row["values"]
-            line = dict(color=look.MUTED, linewidth=1.2, linestyle=look.LINES[1])
-            top.axhline(height, **line)
-            label = dict(color=look.MUTED, va="top", ha="left")
-            below = dict(xytext=(0, -3), textcoords="offset points")
-            top.annotate(words["frequency"], (RATES[0], height), **below, **label)
+            level(top, RATES[0], height, words["frequency"])
     top.set_ymargin(0.08)
-    top.set_xscale("log")
-    top.xaxis.set_major_locator(FixedLocator(RATES))
-    top.xaxis.set_minor_locator(NullLocator())
-    top.set_xticks(RATES, [f"{rate:g}" for rate in RATES])
+    log_ticks(top, RATES)
     middle.set_yscale("log")
     look.plain_log(middle.yaxis)
     middle.yaxis.set_minor_locator(NullLocator())
     bottom.set_ylim(0, 100)
-    for axis, title, below, left in (
+    name_axes(
+        words,
         (top, "by_rate", "rate", "loss"),
         (middle, "largest", "step", "logit"),
         (bottom, "entropy", "step", "share"),
-    ):
-        axis.set_title(words[title])
-        axis.set_xlabel(words[below])
-        axis.set_ylabel(words[left])
+    )
     look.legend(figure, columns=3)
     look.footer(figure, record, words, words["band"])
     return figure

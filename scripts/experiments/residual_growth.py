@@ -21,8 +21,10 @@ number (losses), or one for each round (seconds). null stands for no number.
 from functools import partial
 
 from scripts.measure.design import Design, Run
+from scripts.measure.draw import band, level, name_axes
+from scripts.measure.findings import Found, best, with_inf
 from scripts.measure.records import Step
-from scripts.measure.spread import integer, number, paired, span
+from scripts.measure.spread import integer, number, span
 from scripts.measure.texts import design_words, figure_words
 
 PARALLEL = True
@@ -317,19 +319,12 @@ def _rates(record) -> list[float]:
 
 def _losses(record, arm, layers, rate) -> list[float]:
     """Final losses; a run that ended in no number counts as infinite."""
-    from math import inf
-
     found = _runs(record, arm, layers, "loss", rate=rate)
-    return [inf if value is None else value for (value,) in found]
+    return with_inf(value for (value,) in found)
 
 
 def _best(record, arm, layers) -> float:
-    """The rate of the least median loss."""
-    from statistics import median
-
-    return min(
-        _rates(record), key=lambda rate: median(_losses(record, arm, layers, rate))
-    )
+    return best(_rates(record), lambda rate: _losses(record, arm, layers, rate))
 
 
 def _frequency_loss(record) -> float:
@@ -452,8 +447,7 @@ def _states(record, arm, layers, stage, rate) -> dict[str, list[float]]:
     return found
 
 
-DIGITS = dict(rms=2, exponent=2, cosine=3, alignment=2, writes=1, first_cost=2)
-DIGITS |= dict(one=3, sum=2, share=0, upper=2, lower=2, loss=3)
+DIGITS = dict(cosine=3, writes=1, one=3, share=0, loss=3)  # of the others 2
 LETTERS = "abcde"  # of the rates, from the least
 
 
@@ -462,20 +456,16 @@ def _named(record) -> dict[str, float]:
 
 
 def facts(record) -> dict[str, str]:
-    from statistics import median
-
     depths, rates, size = _depths(record), _rates(record), SIZES[record.size]
     most = depths[-1]
-    found = {
+    found = Found({name: str(size[name]) for name in ("d", "steps", "context")})
+    found |= {
         "seeds": str(len(record.provenance["seeds"])),
-        "d": str(size["d"]),
         "least": str(depths[0]),
         "most": str(most),
         "half": str(most // 2),
         "two_thirds": str(1 + most // 3),  # the first layer of the upper two thirds
-        "steps": str(size["steps"]),
         "bytes": str(size["batch"] * size["context"]),
-        "context": str(size["context"]),
         "held_out": integer(size["held_out"] * size["context"]),
         "rates": str(len(rates)),
         "rate_least": f"{rates[0]:g}",
@@ -487,29 +477,18 @@ def facts(record) -> dict[str, str]:
 
     def note(name, values, what):
         unit = " %" if what == "share" else ""
-        values = values or [float("nan")]
-        found[name] = number(median(values), DIGITS[what]) + unit
-        found[f"{name}_range"] = span(values, DIGITS[what]) + unit
+        found.median(name, values or [float("nan")], DIGITS.get(what, 2), unit)
 
     for arm in ARMS:
         for which, layers in (("least", depths[0]), ("most", most)):
-            best = _best(record, arm, layers)
-            name = f"{arm}_{which}"
-            found[f"{name}_rate"] = f"{best:g}"
-            found[f"{name}_stuck_all"] = str(
-                sum(
-                    _is_stuck(record, loss)
-                    for rate in rates
-                    for loss in _losses(record, arm, layers, rate)
-                )
-            )
-            places = (
-                _named(record) | {"best": best} if layers == most else {"best": best}
-            )
+            chosen, name = _best(record, arm, layers), f"{arm}_{which}"
+            every = [x for r in rates for x in _losses(record, arm, layers, r)]
+            found[f"{name}_rate"] = f"{chosen:g}"
+            found[f"{name}_stuck_all"] = str(sum(_is_stuck(record, x) for x in every))
+            places = {**(_named(record) if layers == most else {}), "best": chosen}
             for letter, rate in places.items():
-                note(
-                    f"{name}_loss_{letter}", _losses(record, arm, layers, rate), "loss"
-                )
+                losses = _losses(record, arm, layers, rate)
+                note(f"{name}_loss_{letter}", losses, "loss")
                 states = _states(record, arm, layers, "after", rate)
                 for what, values in states.items():
                     note(f"{name}_{what}_{letter}", values, what)
@@ -523,42 +502,35 @@ def facts(record) -> dict[str, str]:
 
 def _gaps(record) -> dict[str, str]:
     """Differences to Pre-Norm, seed by seed: mean and standard error."""
-    from math import isfinite
-
-    depths, found = _depths(record), {}
+    depths, found = _depths(record), Found()
 
     def gap(name, ours, theirs):
-        if len(ours) == len(theirs) and all(map(isfinite, [*ours, *theirs])):
-            pair = paired(ours, theirs)
+        if found.paired(name, ours, theirs):
             worse = sum(a > b for a, b in zip(ours, theirs, strict=True))
-            found[name] = pair.text()
-            found[f"{name}_bound"] = pair.bound()
             found[f"{name}_worse"] = f"{worse}/{len(ours)}"
 
-    for arm in ARMS[:1] + ARMS[2:]:
-        for which, layers in (("least", depths[0]), ("most", depths[-1])):
-            mine, theirs = (_best(record, each, layers) for each in (arm, "pre"))
-            places = {letter: (rate, rate) for letter, rate in _named(record).items()}
-            for letter, (a, b) in (places | {"best": (mine, theirs)}).items():
-                gap(
-                    f"{arm}_{which}_gap_{letter}",
-                    _losses(record, arm, layers, a),
-                    _losses(record, "pre", layers, b),
-                )
-                if layers == depths[-1]:
-                    gap(
-                        f"{arm}_upper_gap_{letter}",
-                        _half_costs(record, arm, layers, a),
-                        _half_costs(record, "pre", layers, b),
-                    )
+    places = _named(record) | {"best": None}
     for arm in ARMS:
-        places = _named(record) | {"best": None}
         for letter, rate in places.items():
-            deep, shallow = (
-                _losses(record, arm, layers, rate or _best(record, arm, layers))
-                for layers in (depths[-1], depths[0])
+
+            def of(values, arm, layers, rate=rate):
+                return values(record, arm, layers, rate or _best(record, arm, layers))
+
+            least, most = depths[0], depths[-1]
+            gap(
+                f"{arm}_depth_gap_{letter}",
+                of(_losses, arm, most),
+                of(_losses, arm, least),
             )
-            gap(f"{arm}_depth_gap_{letter}", deep, shallow)
+            if arm == "pre":
+                continue
+            for name, values, layers in (
+                ("least_gap", _losses, least),
+                ("most_gap", _losses, most),
+                ("upper_gap", _half_costs, most),
+            ):
+                pair = (of(values, each, layers) for each in (arm, "pre"))
+                gap(f"{arm}_{name}_{letter}", *pair)
     return found
 
 
@@ -621,13 +593,6 @@ def plot(record, words):
     figure, (worth, stream, tuning) = look.new_figure(words, record, rows=3, height=7.6)
     top = 1.1 * _frequency_loss(record)  # what diverged is drawn here
 
-    def line(axis, places, samples, drawn, band=True, **options):
-        axis.plot(places, list(map(median, samples)), **drawn, **options)
-        if band:
-            low, high = list(map(min, samples)), list(map(max, samples))
-            colour = drawn["color"]
-            axis.fill_between(places, low, high, color=colour, alpha=0.13, linewidth=0)
-
     for series, arm in enumerate(ARMS):
         drawn = {**look.style(series), "markersize": 4.5}
         costs = {rate: _half_costs(record, arm, most, rate) for rate in rates}
@@ -635,15 +600,14 @@ def plot(record, words):
         if arm != "post" and known:  # its upper half learned nothing: see the page
             # The scale is logarithmic: what is below a thousandth is drawn there.
             samples = [[max(x, 1e-3) for x in costs[rate]] for rate in known]
-            line(worth, known, samples, drawn)
-        for layers in (depths[0], most):
-            samples = [
-                [min(loss, top) for loss in _losses(record, arm, layers, rate)]
-                for rate in rates
-            ]
-            dashed = {} if layers == most else {"linewidth": 0.9, "linestyle": "--"}
-            label = {"label": words[arm]} if layers == most else {}
-            line(tuning, rates, samples, drawn | dashed, layers == most, **label)
+            band(worth, known, samples, drawn)
+        shallow, deep = (
+            [[min(x, top) for x in _losses(record, arm, layers, r)] for r in rates]
+            for layers in (depths[0], most)
+        )
+        dashed = drawn | {"linewidth": 0.9, "linestyle": "--"}
+        tuning.plot(rates, list(map(median, shallow)), **dashed)
+        band(tuning, rates, deep, drawn, label=words[arm])
 
     places, ends = range(1, most + 1), []
     stacks = [("before", None)] + [("after", rate) for rate in rates]
@@ -656,14 +620,10 @@ def plot(record, words):
         text = words["untrained"] if rate is None else f"{rate:g}"
         if rate is None:
             drawn |= {"color": look.MUTED, "linestyle": look.LINES[1]}
-        line(stream, places, samples, drawn)
+        band(stream, places, samples, drawn)
         ends.append((median(samples[-1]), text, drawn["color"]))
 
-    floor = _frequency_loss(record)
-    tuning.axhline(floor, color=look.MUTED, linewidth=1.2, linestyle=look.LINES[2])
-    label = dict(color=look.MUTED, va="top", ha="left")
-    below = dict(xytext=(0, -3), textcoords="offset points")
-    tuning.annotate(words["frequency"], (rates[0], floor), **below, **label)
+    level(tuning, rates[0], _frequency_loss(record), words["frequency"], line=2)
     for axis in (worth, stream):
         axis.set_yscale("log")
         look.plain_log(axis.yaxis)
@@ -672,14 +632,12 @@ def plot(record, words):
         axis.set_xticks(rates, [f"{rate:g}" for rate in rates])
         axis.xaxis.set_minor_locator(NullLocator())
     stream.xaxis.set_major_locator(MaxNLocator(integer=True))
-    for axis, title, below, left in (
+    name_axes(
+        words,
         (worth, "worth", "rate", "increase"),
         (stream, "stream", "layer", "rms"),
         (tuning, "tuning", "rate", "loss"),
-    ):
-        axis.set_title(words[title])
-        axis.set_xlabel(words[below])
-        axis.set_ylabel(words[left])
+    )
     look.label_ends(stream, ends)
     look.legend(figure, *tuning.get_legend_handles_labels())
     look.footer(figure, record, words, words["band"])

@@ -20,6 +20,7 @@ from scripts.measure.records import EXPERIMENTS, ROOT, Record, RecordError, expe
 DIGITS = 16  # hex digits kept; enough to tell versions of one file apart
 # The plumbing between a measurement and its file: no effect on a number.
 PLUMBING = {"scripts.measure.records"}
+DRAW = "scripts.measure.draw"  # what the figures of several experiments share
 
 
 def _dump(node: object) -> str:
@@ -244,8 +245,16 @@ def packages(experiment: str, **where: Path) -> set[str]:
 
 
 def part_digest(experiment: str, roots: Iterable[str]) -> str:
-    """The digest of the experiment file's own code that the roots reach."""
-    text = _text(_reached(_parse(EXPERIMENTS / f"{experiment}.py"), roots))
+    """The digest of the experiment file's own code that the roots reach.
+
+    And of what this uses of the strokes that figures share, `draw`.
+    """
+    parts = _reached(_parse(EXPERIMENTS / f"{experiment}.py"), roots)
+    text, strokes = _text(parts), _parse(_module_file(DRAW, ROOT))
+    used = [names for module, names in _imports(parts, ROOT) if module == DRAW]
+    if used:
+        whole = None in used
+        text += _text(strokes if whole else _reached(strokes, set().union(*used)))
     return hashlib.sha256(text.encode()).hexdigest()[:DIGITS]
 
 

@@ -1,0 +1,55 @@
+"""What figures of trained models share: medians with their range, axes of a grid.
+
+A figure's digest follows what its `plot` uses of this file, symbol by symbol.
+"""
+
+from collections.abc import Callable, Sequence
+from statistics import median
+
+from scripts.measure import look
+
+MARKS = 4.5  # points: the marks of curves with many places
+
+
+def band(
+    axis,
+    places: Sequence[float],
+    samples: Sequence[Sequence[float]],
+    drawn: dict,
+    alpha: float = 0.13,
+    **options,
+) -> None:
+    """A line of medians in a band from the least to the greatest.
+
+    ``samples`` holds the values of each place, one for each seed.
+    """
+    axis.plot(places, list(map(median, samples)), **drawn, **options)
+    low, high = list(map(min, samples)), list(map(max, samples))
+    axis.fill_between(places, low, high, color=drawn["color"], alpha=alpha, linewidth=0)
+
+
+def log_ticks(
+    axis, places: Sequence[float], write: Callable[[float], str] = "{:g}".format
+) -> None:
+    """A logarithmic x axis with ticks at the grid's places and nowhere else."""
+    from matplotlib.ticker import FixedLocator, NullLocator
+
+    axis.set_xscale("log")
+    axis.xaxis.set_major_locator(FixedLocator(places))
+    axis.xaxis.set_minor_locator(NullLocator())
+    axis.set_xticks(places, list(map(write, places)))
+
+
+def name_axes(words: dict, *panels: tuple) -> None:
+    """Title, x label and y label of each panel: (axis, and their keys in words)."""
+    for axis, title, below, left in panels:
+        axis.set_title(words[title])
+        axis.set_xlabel(words[below])
+        axis.set_ylabel(words[left])
+
+
+def level(axis, x: float, height: float, text: str, line: int = 1) -> None:
+    """A grey line across the panel, with its text below it from x on."""
+    axis.axhline(height, color=look.MUTED, linewidth=1.2, linestyle=look.LINES[line])
+    below = dict(xytext=(0, -3), textcoords="offset points", va="top", ha="left")
+    axis.annotate(text, (x, height), color=look.MUTED, **below)
