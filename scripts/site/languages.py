@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[2]
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
-from scripts.site.laws import markup  # noqa: E402
+from scripts.site.laws import blocks, markup  # noqa: E402
 
 log = logging.getLogger("mkdocs.hooks.languages")
 os.environ.setdefault("NO_MKDOCS_2_WARNING", "1")
@@ -80,7 +80,8 @@ def on_post_build(config, **_):
         log.info("%s built in %.2f s", code, time.perf_counter() - started)
     if config.strict:
         address = (config.site_url or "/").rstrip("/") + "/"
-        for problem in markup.problems(Path(config.site_dir), address):
+        site = Path(config.site_dir)
+        for problem in [*markup.problems(site, address), *blocks.problems(site)]:
             log.warning("%s", problem)
 
 
