@@ -10,11 +10,14 @@ import secrets
 import subprocess
 import sys
 from contextlib import suppress
+from datetime import UTC
+from pathlib import Path
 from types import ModuleType
 
 from scripts.measure import digest
-from scripts.measure.records import MACHINE, ROOT, RecordError
+from scripts.measure.records import MACHINE, ROOT, TAKEN, RecordError
 
+COMMIT = re.compile(r"[0-9a-f]{7,40}(-dirty)?")
 SECONDS = 20  # patience with nvidia-smi and git
 RUN = secrets.token_hex(4)  # this process
 SETTING = re.compile(
@@ -124,11 +127,25 @@ def processes(module: ModuleType) -> int:
 def machine_name(kind: str | None = None, described: dict | None = None) -> str:
     """The device's name in lower-kebab, or what the variable MACHINE says."""
     if name := os.environ.get("MACHINE"):
-        if not MACHINE.fullmatch(name):
-            raise RecordError(f"MACHINE={name!r} is not a lower-kebab name")
+        if not MACHINE.fullmatch(name) or name in TAKEN:
+            raise RecordError(f"MACHINE={name!r} is no free lower-kebab name")
         return name
     name = (described or device(kind))["name"].lower()
     return re.sub(r"[^a-z0-9]+", "-", name).strip("-")
+
+
+def repository() -> bool:
+    """Whether this tree is a repository itself, not a folder of another one."""
+    top = _output("git", "rev-parse", "--show-toplevel")
+    return bool(top) and Path(top.strip()).resolve() == ROOT
+
+
+def commit_date(name: str) -> str | None:
+    """When a commit was made, as records write it; None when it is not known here."""
+    if not COMMIT.fullmatch(name) or not repository():
+        return None
+    made = _output("git", "log", "-1", "--format=%ct", name.removesuffix("-dirty"))
+    return _written(datetime.datetime.fromtimestamp(int(made), UTC)) if made else None
 
 
 def commit() -> str:
@@ -136,7 +153,7 @@ def commit() -> str:
     if name := os.environ.get("COMMIT"):  # a copy of the tree without .git
         return name
     head = _output("git", "rev-parse", "--short", "HEAD")
-    if not head:
+    if not head or not repository():
         return "unknown"
     ours = (":!docs/records", ":!docs/figures")  # measuring writes these
     changed = _output("git", "status", "--porcelain", "--", ".", *ours)
@@ -145,7 +162,11 @@ def commit() -> str:
 
 def now() -> str:
     """The time in UTC, as records write it."""
-    return datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return _written(datetime.datetime.now(UTC))
+
+
+def _written(moment: datetime.datetime) -> str:
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def versions(packages: set[str]) -> dict[str, str]:

@@ -7,6 +7,7 @@ damaged record raises one clear line and is never half-read. This module needs
 neither torch nor matplotlib, since the site reads records while it builds.
 """
 
+import datetime
 import importlib.util
 import json
 import math
@@ -14,6 +15,7 @@ import os
 import re
 import sys
 import tempfile
+import unicodedata
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,7 +28,12 @@ EXPERIMENTS = ROOT / "scripts" / "experiments"
 SIZES = ("tiny", "small", "medium", "full")
 NAME = re.compile(r"[a-z][a-z0-9_]*")  # experiments
 YOURS = "yours"  # the machine of `make reproduce`; git ignores its folders
-MACHINE = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+MACHINE = re.compile(r"(?!.{61})[a-z0-9]+(-[a-z0-9]+)*")
+TAKEN = ("zh", "en", "diagrams")  # folders beside the machines' own in docs/figures
+# Text of a record stands on pages: nothing in it is unseen, a tag or an entity.
+UNSEEN = {"Cc", "Cf", "Co", "Cs", "Zl", "Zp"}  # controls, bidi marks, surrogates
+MARKUP = re.compile(r"<[A-Za-z/!?]|&(#|\w+;)")
+LONGEST = 2000  # characters of one text
 DATE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 # Every record says where, with what, how and of which code it was made.
 PROVENANCE = {
@@ -122,8 +129,20 @@ def _by_values(rows: list[dict], names: tuple[str, ...]) -> dict[tuple, list[dic
 # What a cell may hold -----------------------------------------------------
 
 
+def _text_problem(text: str) -> str | None:
+    if len(text) > LONGEST:
+        return f"holds a text of {len(text)} characters; at most {LONGEST}"
+    if unseen := [c for c in text if unicodedata.category(c) in UNSEEN]:
+        return f"holds the unseen character U+{ord(unseen[0]):04X}"
+    if found := MARKUP.search(text):
+        return f"holds markup: {found[0]!r}"
+    return None
+
+
 def _scalar_problem(value: object) -> str | None:
-    if value is None or isinstance(value, (str, bool, int)):
+    if isinstance(value, str):
+        return _text_problem(value)
+    if value is None or isinstance(value, (bool, int)):
         return None
     if isinstance(value, float):
         if math.isfinite(value):
@@ -179,6 +198,8 @@ def _tree_problem(value: object, where: str) -> str | None:
         for key, item in value.items():
             if not isinstance(key, str):
                 return f"{where} has a key that is not text"
+            if problem := _text_problem(key):
+                return f"a key of {where} {problem}"
             if problem := _tree_problem(item, f"{where}.{key}"):
                 return problem
         return None
@@ -189,6 +210,13 @@ def _tree_problem(value: object, where: str) -> str | None:
 def _partial(steps: object) -> bool:
     counts = isinstance(steps, list) and all(type(count) is int for count in steps)
     return counts and len(steps) == 2 and 0 < steps[0] < steps[1]
+
+
+def _is_date(text: str) -> bool:
+    try:
+        return bool(DATE.fullmatch(text) and datetime.datetime.fromisoformat(text))
+    except ValueError:  # the 99th of a month
+        return False
 
 
 def _provenance_problem(provenance: object) -> str | None:
@@ -204,7 +232,7 @@ def _provenance_problem(provenance: object) -> str | None:
         return "provenance 'device' has no name"
     if device.get("kind") not in ("cpu", "gpu"):
         return "provenance 'device' is neither kind 'cpu' nor 'gpu'"
-    if not DATE.fullmatch(provenance["date"]):
+    if not _is_date(provenance["date"]):
         return "provenance 'date' is not like 2026-11-21T09:04:43Z"
     if "steps" in provenance and not _partial(provenance["steps"]):
         return "provenance 'steps' is not [done, all] of an unfinished run"
@@ -218,13 +246,17 @@ def problem(record: Record) -> str | None:
     if not NAME.fullmatch(record.experiment):
         return f"experiment {record.experiment!r} is not a snake_case name"
     if not MACHINE.fullmatch(record.machine):
-        return f"machine {record.machine!r} is not a lower-kebab name"
+        return f"machine {record.machine[:80]!r} is not a lower-kebab name"
+    if record.machine in TAKEN:
+        return f"machine {record.machine!r} is the name of another folder"
     if record.size not in SIZES:
         return f"size {record.size!r} is none of {', '.join(SIZES)}"
     if words := _provenance_problem(record.provenance):
         return words
     if not record.columns or len(set(record.columns)) != len(record.columns):
         return "columns are missing or named twice"
+    if words := _cell_problem(record.columns):
+        return f"the name of a column {words}"
     if not record.rows:
         return "no rows"
     if found := rows_problem(record.columns, record.rows):
@@ -406,14 +438,16 @@ def load(path: Path) -> Record:
 
 def _sorted(records: Iterable[Record]) -> list[Record]:
     def place(record: Record) -> tuple:
-        own = record.machine == YOURS
-        return own, record.kind != "gpu", record.machine, record.experiment
+        own, partial = record.machine == YOURS, record.steps is not None
+        return own, partial, record.kind != "gpu", record.machine, record.experiment
 
     return sorted(records, key=place)
 
 
 def find(experiment: str, root: Path = RECORDS) -> list[Record]:
-    """All records of an experiment: GPU machines first, the reader's own last."""
+    """All records of an experiment: complete ones first, of GPUs before CPUs; the
+    reader's own last.
+    """
     found = []
     for path in sorted(root.glob(f"*/{experiment}.json")):
         record = load(path)

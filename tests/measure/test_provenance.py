@@ -77,9 +77,8 @@ def test_a_gpu_is_described_by_nvidia_smi(monkeypatch):
 )
 def test_commit(monkeypatch, head, changed, commit):
     monkeypatch.delenv("COMMIT", raising=False)
-    monkeypatch.setattr(
-        provenance, "_output", lambda *c: head if "rev-parse" in c else changed
-    )
+    said = {"HEAD": head, "--show-toplevel": f"{provenance.ROOT}\n"}
+    monkeypatch.setattr(provenance, "_output", lambda *c: said.get(c[-1], changed))
     assert provenance.commit() == commit
     monkeypatch.setenv("COMMIT", "fedcba9")
     assert provenance.commit() == "fedcba9"
@@ -197,3 +196,36 @@ def test_only_a_module_that_measures_a_package_records_its_hash(folder):
     module = types.SimpleNamespace(__doc__="x", INSTALLED=("transformers",))
     made = provenance.provenance("squares", module, [{"seed": 0}], folder=folder)
     assert made["installed"] == {"transformers": provenance.installed("transformers")}
+
+
+def test_a_folder_of_another_repository_does_not_borrow_its_commit(
+    monkeypatch, tmp_path
+):
+    """A source archive, unpacked inside somebody's repository."""
+    monkeypatch.delenv("COMMIT", raising=False)
+    git = ["git", "-c", "user.name=n", "-c", "user.email=e@example.org"]
+    for command in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "one"]):
+        subprocess.run([*git, *command], cwd=tmp_path, check=True)
+    inside = tmp_path / "archive"
+    inside.mkdir()
+    monkeypatch.setattr(provenance, "ROOT", inside)
+    assert provenance.commit() == "unknown"
+    assert provenance.commit_date("abc1234") is None
+    monkeypatch.setattr(provenance, "ROOT", tmp_path)
+    head = provenance.commit().removesuffix("-dirty")
+    assert provenance.commit_date(head) <= provenance.now()
+    assert provenance.commit_date("0" * 40) is None  # of a history since rewritten
+    assert provenance.commit_date("main") is None
+
+
+@pytest.mark.parametrize("name", ["../x", "zh", "diagrams", "A", "a" * 61])
+def test_a_machines_name_is_free(monkeypatch, name):
+    monkeypatch.setenv("MACHINE", name)
+    with pytest.raises(RecordError, match="no free lower-kebab name"):
+        provenance.machine_name()
+
+
+@pytest.mark.parametrize("name", records.experiments())
+def test_no_run_ends_with_a_text_that_a_record_refuses(name):
+    made = provenance._method(records.load_experiment(name))
+    assert records.rows_problem(["method"], [{"method": made}]) is None

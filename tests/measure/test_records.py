@@ -158,6 +158,17 @@ def test_find_lists_gpu_machines_first_and_the_readers_own_last(record, tmp_path
     assert records.find("cubes", tmp_path) == []
 
 
+def test_find_lists_complete_records_before_partial_ones(record, tmp_path):
+    kinds = {"a-cpu": ("cpu", [1, 3]), "b-cpu": ("cpu", None), "z-gpu": ("gpu", [2, 3])}
+    for machine, (kind, steps) in kinds.items():
+        device = {**record.provenance["device"], "kind": kind}
+        made = {**record.provenance, "device": device}
+        made |= {"steps": steps} if steps else {}
+        records.save(replace(record, machine=machine, provenance=made), tmp_path)
+    found = [r.machine for r in records.find("squares", tmp_path)]
+    assert found == ["b-cpu", "z-gpu", "a-cpu"]
+
+
 def test_experiments_are_found_and_the_known_ones_named(folder):
     assert records.experiments(folder) == ["squares"]
     assert records.load_experiment("squares", folder).LIMIT == 3
