@@ -1,28 +1,36 @@
 """Accept records that were made on another machine.
 
 A bundle is one JSON record, or a .zip or .tar.gz with a few of them. Every
-record is checked before the first one is filed, and what is not right is
-refused with one line: a bundle is filed whole or not at all.
+record is checked before the first one is filed, against the code, the clock, its
+commit and the words on its pages, and what is not right is refused with one line: a
+bundle is filed whole or not at all.
 """
 
 import tarfile
 import zipfile
 import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
+from types import ModuleType
 
+from scripts.measure import look, provenance
+from scripts.measure.digest import code_digest
 from scripts.measure.records import (
     EXPERIMENTS,
     RECORDS,
     SIZES,
+    YOURS,
     Record,
     RecordError,
     dumps,
     experiments,
+    find,
     load,
+    load_experiment,
     loads,
     record_path,
-    save,
+    write_whole,
 )
 
 MOST_RECORDS = 32
@@ -102,50 +110,124 @@ def accept(
     file = Path(file)
     if not file.is_file():
         raise RecordError(f"{file.name}: no such file")
-    known = experiments(folder)
     wanted: dict[Path, Record] = {}
-    try:
-        for name, content in _members(file):
-            record = _record(file, name, content)
-            if PurePosixPath(name).stem != record.experiment:
-                raise _refuse(file, f"{name!r} holds {record.experiment!r}")
-            if record.experiment not in known:
-                raise _refuse(
-                    file,
-                    f"unknown experiment {record.experiment!r}; "
-                    f"known: {', '.join(known) or 'none'}",
-                )
-            if record.size == "tiny":
-                raise _refuse(file, f"{name!r} is of size 'tiny', never recorded")
-            path = record_path(record.experiment, record.machine, root)
-            if path in wanted:
-                raise _refuse(file, f"two records for {path.parent.name}/{path.name}")
-            if path.exists():
-                filed = load(path)
-                if record.steps and not filed.steps:
-                    raise _refuse(
-                        file,
-                        f"{path.parent.name}/{path.name} is complete, this one has "
-                        f"{record.steps[0]} of {record.steps[1]} steps",
-                    )
-                if SIZES.index(record.size) < SIZES.index(filed.size):
-                    raise _refuse(
-                        file,
-                        f"{path.parent.name}/{path.name} is of size {filed.size!r}, "
-                        f"this one is of size {record.size!r}",
-                    )
-                if filed.provenance["date"] > record.provenance["date"]:
-                    raise _refuse(
-                        file,
-                        f"{path.parent.name}/{path.name} is newer "
-                        f"({filed.date}, this one is of {record.date})",
-                    )
-            dumps(record)  # what cannot be written is refused before any is
-            wanted[path] = record
-    except (zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError, OSError):
-        raise _refuse(file, "damaged archive") from None
-    except (RuntimeError, NotImplementedError):
-        raise _refuse(file, "encrypted or oddly packed archive") from None
+    for name, record in _records(file):
+        if problem := _problem(name, record, folder) or _place_problem(record, root):
+            raise _refuse(file, problem)
+        path = record_path(record.experiment, record.machine, root)
+        if path in wanted:
+            raise _refuse(file, f"two records for {path.parent.name}/{path.name}")
+        wanted[path] = record
     if not wanted:
         raise _refuse(file, "holds no record")
-    return [save(record, root) for record in wanted.values()]
+    return _file(file, wanted)
+
+
+def _records(file: Path) -> list[tuple[str, Record]]:
+    """All (name, record) of the bundle, each a whole one."""
+    try:
+        members = list(_members(file))
+    except (RuntimeError, NotImplementedError):
+        raise _refuse(file, "encrypted or oddly packed archive") from None
+    except (zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError, OSError) as e:
+        what = "damaged archive" if file.suffix != ".json" else str(e.strerror)
+        raise _refuse(file, what) from None
+    return [(name, _record(file, name, content)) for name, content in members]
+
+
+def _problem(name: str, record: Record, folder: Path) -> str | None:
+    """What speaks against the record, whatever is filed already."""
+    known = experiments(folder)
+    if PurePosixPath(name).stem != record.experiment:
+        return f"{name!r} holds {record.experiment!r}"
+    if record.experiment not in known:
+        names = ", ".join(known) or "none"
+        return f"unknown experiment {record.experiment!r}; known: {names}"
+    if record.size == "tiny":
+        return f"{name!r} is of size 'tiny', never recorded"
+    if record.machine == YOURS:
+        return f"{name!r} is of machine {YOURS!r}, which is not filed; set MACHINE"
+    module = load_experiment(record.experiment, folder)
+    if record.size not in getattr(module, "SIZES", SIZES):
+        return f"{record.experiment!r} has no size {record.size!r}"
+    device = getattr(module, "DEVICE", record.kind)
+    if record.kind != device:
+        return (
+            f"{record.experiment!r} measures a {device}, {name!r} is of a {record.kind}"
+        )
+    return (
+        _date_problem(record) or _code_problem(record, folder) or _said(record, module)
+    )
+
+
+def _date_problem(record: Record) -> str | None:
+    made, commit = record.provenance["date"], record.provenance["commit"]
+    if made > provenance.now():
+        return f"measured in the future ({made})"
+    if commit.removesuffix("-dirty") == "unknown":
+        return None
+    if not provenance.COMMIT.fullmatch(commit):
+        return f"commit {commit[:80]!r} is none"
+    committed = provenance.commit_date(commit)  # None when history was rewritten
+    if committed and made < committed:
+        return f"measured at {made}, before its commit {commit} ({committed})"
+    return None
+
+
+def _code_problem(record: Record, folder: Path) -> str | None:
+    now, then = code_digest(record.experiment, folder=folder), record.provenance
+    if then["digest"] == now:
+        return None
+    return f"measured with other code (digest {then['digest'][:40]!r}, here {now!r})"
+
+
+def _said(record: Record, module: ModuleType) -> str | None:
+    """Why the record's facts and words cannot be made, if they cannot."""
+    try:
+        facts = module.facts(record)
+        for words in module.WORDS.values():
+            look.fill(words, facts)
+    except Exception as error:  # whatever an experiment stumbles over
+        rows = f"{len(record.rows)} rows"
+        if record.steps:
+            rows += f" of {record.steps[0]} of {record.steps[1]} steps"
+        why = " ".join(str(error).split())
+        return f"no facts from its {rows}: {type(error).__name__}: {why}"
+    return None
+
+
+def _place_problem(record: Record, root: Path) -> str | None:
+    """What speaks against the record beside those that are filed."""
+    for other in find(record.experiment, root):
+        differ = sorted(set(other.columns) ^ set(record.columns))
+        alike = other.kind, other.provenance["digest"]
+        if differ and alike == (record.kind, record.provenance["digest"]):
+            return f"column {differ[0]!r} is not in both this and {other.machine}'s"
+    path = record_path(record.experiment, record.machine, root)
+    if not path.exists():
+        return None
+    filed, where = load(path), f"{path.parent.name}/{path.name}"
+    if record.steps and not filed.steps:
+        done = f"{record.steps[0]} of {record.steps[1]} steps"
+        return f"{where} is complete, this one has {done}"
+    if SIZES.index(record.size) < SIZES.index(filed.size):
+        return f"{where} is of size {filed.size!r}, this one is of size {record.size!r}"
+    if filed.provenance["date"] > record.provenance["date"]:
+        return f"{where} is newer ({filed.date}, this one is of {record.date})"
+    return None
+
+
+def _file(file: Path, wanted: dict[Path, Record]) -> list[Path]:
+    """Write all records, then give them their names: all of them or none."""
+    drafts = {path: path.with_name(f".{path.name}.new") for path in wanted}
+    try:
+        for path, draft in drafts.items():
+            write_whole(draft, dumps(wanted[path]))
+        for path, draft in drafts.items():
+            draft.replace(path)
+    except OSError as error:
+        for draft in drafts.values():
+            with suppress(OSError):
+                draft.unlink(missing_ok=True)
+        raise RecordError(f"{file.name}: not filed: {error.strerror}") from None
+    return list(wanted)

@@ -1,14 +1,16 @@
 """Bundles from elsewhere: filed whole, or refused with one line."""
 
 import io
+import json
 import stat
+import sys
 import tarfile
 import zipfile
 from dataclasses import replace
 
 import pytest
 
-from scripts.measure import accept, records
+from scripts.measure import accept, digest, provenance, records
 from scripts.measure.records import RecordError
 
 
@@ -18,8 +20,20 @@ def places(tmp_path, folder):
 
 
 @pytest.fixture
+def record(record, folder):
+    """Measured with the code that is here."""
+    made = record.provenance | {"digest": digest.code_digest("squares", folder=folder)}
+    rows = [{"x": x, "seed": 0, "y": x * x / 2} for x in range(3)]
+    return replace(record, provenance=made, columns=list(rows[0]), rows=rows)
+
+
+@pytest.fixture
 def text(record):
     return records.dumps(record)
+
+
+def changed(record, **provenance):
+    return replace(record, provenance=record.provenance | provenance)
 
 
 def _zip(path, members):
@@ -183,3 +197,113 @@ def test_files_that_are_no_bundle(tmp_path, places, monkeypatch, text):
     monkeypatch.setattr(accept, "MOST_RECORDS", 1)
     many = [("a/squares.json", text), ("b/squares.json", text)]
     _refused(_zip(tmp_path / "f.zip", many), places, "more than 1 files")
+
+
+def _bundle(tmp_path, *found):
+    names = [(f"{r.machine}/squares.json", raw(r)) for r in found]
+    return _zip(tmp_path / "b.zip", names)
+
+
+def raw(record) -> str:
+    """A record's text, also of one that `dumps` refuses."""
+    rows = [list(row.values()) for row in record.rows]
+    parts = {k: getattr(record, k) for k in ("experiment", "machine", "size")}
+    parts |= {"provenance": record.provenance, "columns": record.columns, "rows": rows}
+    return json.dumps(parts)
+
+
+@pytest.mark.parametrize(
+    ("made", "says"),
+    [
+        ({"date": "2999-01-01T00:00:00Z"}, "in the future"),
+        ({"date": "2026-99-99T99:99:99Z"}, "'date' is not like"),
+        ({"date": "2026-02-30T00:00:00Z"}, "'date' is not like"),
+        ({"date": "1970-01-01T00:00:00Z"}, "before its commit abc1234"),
+        ({"commit": "<script>"}, "holds markup: '<s'"),
+        ({"commit": "main"}, "commit 'main' is none"),
+        ({"digest": "0" * 16}, "with other code"),
+        ({"device": {"kind": "gpu", "name": "A GPU"}}, "measures a cpu, .* of a gpu"),
+        ({"device": {"kind": "cpu", "name": "X <img src=x>"}}, "holds markup: '<i'"),
+        ({"device": {"kind": "cpu", "name": "X &lt;img"}}, "holds markup: '&lt;'"),
+        ({"device": {"kind": "cpu", "name": "X\x00"}}, r"unseen character U\+0000"),
+        ({"device": {"kind": "cpu", "name": "X\u202e"}}, r"unseen character U\+202E"),
+        ({"method": "\ud800"}, r"unseen character U\+D800"),
+        ({"method": "long " * 1000}, "a text of 5000 characters; at most 2000"),
+    ],
+)
+def test_provenance_that_cannot_be(made, says, tmp_path, places, record, monkeypatch):
+    source = (places["folder"] / "squares.py").read_text(encoding="utf-8")
+    (places["folder"] / "squares.py").write_text(source + '\nDEVICE = "cpu"\n')
+    monkeypatch.setattr(provenance, "commit_date", lambda _: "2026-11-21T09:00:00Z")
+    good = replace(record, machine="another-cpu")
+    _refused(_bundle(tmp_path, good, changed(record, **made)), places, says)
+    assert not places["root"].exists()
+    assert accept.accept(_bundle(tmp_path, good, record), **places)
+
+
+def _renamed(record):
+    rows = [{"z" if k == "x" else k: v for k, v in row.items()} for row in record.rows]
+    return replace(record, columns=list(rows[0]), rows=rows)
+
+
+def test_rows_that_cannot_be(tmp_path, places, record):
+    other = replace(record, machine="another-cpu")
+    assert accept.accept(_bundle(tmp_path, other), **places)
+    said = "column 'x' is not in both this and another-cpu's"
+    _refused(_bundle(tmp_path, _renamed(record)), places, said)
+    wordy = [row | {"y": "<b>"} for row in record.rows]
+    _refused(_bundle(tmp_path, replace(record, rows=wordy)), places, "holds markup")
+
+
+@pytest.mark.parametrize(
+    ("machine", "says"),
+    [
+        ("diagrams", "the name of another folder"),
+        ("zh", "the name of another folder"),
+        ("en", "the name of another folder"),
+        ("yours", "not filed; set MACHINE"),
+        ("a" * 300, "not a lower-kebab name"),
+    ],
+)
+def test_machines_that_cannot_be(machine, says, tmp_path, places, record):
+    text = raw(replace(record, machine=machine))
+    _refused(_zip(tmp_path / "b.zip", [("squares.json", text)]), places, says)
+    _refused(_json(tmp_path / "b", [("", text)]), places, says)
+
+
+def test_every_folder_beside_the_machines_is_taken():
+    drawn = {path.name for path in records.ROOT.glob("docs/figures/*")}
+    recorded = {path.name for path in records.RECORDS.iterdir()} | {records.YOURS}
+    assert drawn - recorded == set(records.TAKEN)
+
+
+def test_what_gives_no_facts_or_leaves_words_open(tmp_path, places, record):
+    """A run that stopped early, or half a fact: the site would not build with it."""
+    path = places["folder"] / "squares.py"
+    source = path.read_text(encoding="utf-8")
+    with path.open("a", encoding="utf-8") as out:
+        out.write("\ndef facts(record):\n")
+        out.write("    return {'most': str(record.select(x=2)[0]['y'])}\n")
+    early = changed(replace(record, rows=record.rows[:1]), steps=[1, 3])
+    says = "no facts from its 1 rows of 1 of 3 steps: IndexError"
+    _refused(_bundle(tmp_path, early), places, says)
+    assert accept.accept(_bundle(tmp_path, record), **places)
+    del sys.modules["scripts.experiments.squares"]
+    path.write_text(source.replace("{most}", "{least}"))
+    says = r"RecordError: words use the fact 'least', which facts\(\) does not give"
+    _refused(_bundle(tmp_path, record), places, says)
+
+
+def test_a_full_disk_keeps_all_out(tmp_path, places, record, monkeypatch):
+    written = []
+
+    def write(path, text):
+        if written:
+            raise OSError(28, "No space left on device")
+        records.write_whole(path, text)
+        written.append(path)
+
+    monkeypatch.setattr(accept, "write_whole", write)
+    both = _bundle(tmp_path, record, replace(record, machine="another-cpu"))
+    _refused(both, places, r"b\.zip: not filed: No space left on device")
+    assert [path for path in places["root"].rglob("*") if path.is_file()] == []
