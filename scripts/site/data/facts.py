@@ -69,7 +69,9 @@ def designed() -> list[str]:
 def _facts(name, machine, stamps) -> Names:
     record = next(r for r in _recorded(stamps)[name] if r.machine == machine)
     found = records.load_experiment(name).facts(record)
-    return Names(f"fact of {name}", found)
+    # Text of a record is no tag (records.MARKUP); here it becomes no link either.
+    plain = {key: str(value).replace("](", r"]\(") for key, value in found.items()}
+    return Names(f"fact of {name}", plain)
 
 
 @cache
@@ -77,12 +79,13 @@ def _all_facts(stamps) -> Names:
     found = {
         name: _facts(name, of[0].machine, stamps)
         for name, of in _recorded(stamps).items()
+        if of[0].steps is None  # complete ones come first: no other leads a page
     }
-    return Names("experiment with a record", found)
+    return Names("experiment with a complete record", found)
 
 
 def facts() -> Names:
-    """Facts of every experiment that has a record, from its first machine's."""
+    """Facts of every experiment that has a complete record, from the first of them."""
     return _all_facts(_stamps())
 
 
