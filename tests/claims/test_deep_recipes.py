@@ -29,6 +29,7 @@ def small(model_type: str, **options):
     return CONFIG_MAPPING[model_type](**sizes | options)
 
 
+# verdict: wrong
 def test_deepnorm_multiplies_the_branch_by_alpha():
     torch.manual_seed(0)
     alpha = coefficients(decoder_layers=100)["decoder"].alpha
@@ -39,6 +40,7 @@ def test_deepnorm_multiplies_the_branch_by_alpha():
     assert F.cosine_similarity(wrong, x, dim=-1).mean() < 0.3
 
 
+# verdict: holds-when
 def test_one_pair_of_constants_serves_every_deepnorm_model():
     alone = coefficients(decoder_layers=12)["decoder"]
     assert torch.allclose(torch.tensor(alone), torch.tensor([2.21, 0.319]), 1e-2)
@@ -47,6 +49,7 @@ def test_one_pair_of_constants_serves_every_deepnorm_model():
     assert both["decoder"].alpha == (3 * 12) ** 0.25
 
 
+# verdict: wrong
 def test_n_in_deepnorm_counts_sublayers():
     alpha, beta = coefficients(decoder_layers=50)["decoder"]
     per_sublayer = 2 * beta**2 / alpha**2  # what one step changes
@@ -55,6 +58,7 @@ def test_n_in_deepnorm_counts_sublayers():
     assert abs(100 * 2 * beta**2 / alpha**2 - 0.5) < 1e-12
 
 
+# verdict: wrong
 def test_beta_shrinks_queries_and_keys_too():
     torch.manual_seed(0)
     attention, x = Attention(64, heads=4), torch.randn(1, 8, 64)
@@ -68,6 +72,7 @@ def test_beta_shrinks_queries_and_keys_too():
     assert attention(x).norm() < 30 * before
 
 
+# verdict: holds-when
 def test_deepnorm_keeps_the_update_independent_of_depth():
     change = {}
     for layers in (6, 24):
@@ -87,6 +92,7 @@ def test_deepnorm_keeps_the_update_independent_of_depth():
     assert signs > 1.5  # four times the layers: about twice the change
 
 
+# verdict: holds-when
 def test_deepnorm_reaches_a_thousand_layers():
     ratio = {}
     for placement in ("Post-Norm", "DeepNorm"):
@@ -100,6 +106,7 @@ def test_deepnorm_reaches_a_thousand_layers():
     assert ratio["Post-Norm"] < 0.1
 
 
+# verdict: holds-when
 def test_glm_130b_uses_deepnorm_as_published():
     layers = 70
     paper = coefficients(decoder_layers=layers)["decoder"]
@@ -110,6 +117,7 @@ def test_glm_130b_uses_deepnorm_as_published():
     assert glm[0] > 3 * paper.alpha
 
 
+# verdict: wrong
 def test_no_large_language_model_uses_deepnorm():
     alpha = coefficients(decoder_layers=80)["decoder"].alpha
     assert f"{alpha:.4f}" == "3.5566"  # in MiniMax-Text-01's config.json
@@ -124,6 +132,7 @@ def test_no_large_language_model_uses_deepnorm():
     assert torch.allclose(y, alpha * rms_norm(x), atol=1e-3)
 
 
+# verdict: wrong
 def test_sandwich_norm_keeps_the_stream_at_one_size():
     torch.manual_seed(0)
     blocks = sandwich_stack(SandwichNorm, layers=32)
@@ -135,6 +144,7 @@ def test_sandwich_norm_keeps_the_stream_at_one_size():
     assert 7 < x.square().mean().sqrt() < 10  # 64 of them: about sqrt(65)
 
 
+# verdict: wrong
 def test_small_output_matrices_make_small_updates_in_a_sandwich():
     torch.manual_seed(0)
     x = torch.randn(2, 16, 64, dtype=torch.float64)
@@ -148,6 +158,7 @@ def test_small_output_matrices_make_small_updates_in_a_sandwich():
     assert change[SandwichNorm] < 1e-3
 
 
+# verdict: wrong
 def test_the_sandwich_alone_cured_cogview_of_overflow():
     torch.manual_seed(0)
     x = F.layer_norm(torch.randn(64, 64), (64,)).half()  # a guarded entrance
@@ -158,6 +169,7 @@ def test_the_sandwich_alone_cured_cogview_of_overflow():
     assert relaxed_softmax(q, k).isfinite().all()
 
 
+# verdict: wrong
 def test_pb_relax_approximates_softmax():
     torch.manual_seed(0)
     q, k = torch.randn(2, 64, 64, dtype=torch.float64)
@@ -167,6 +179,7 @@ def test_pb_relax_approximates_softmax():
     assert (approximate - exact).abs().max() > 0.1
 
 
+# verdict: wrong
 def test_normformer_adds_pre_ln_an_attention_norm_and_head_scales():
     off = {"scale_heads": False, "scale_attn": False, "scale_fc": False}
     names = [
@@ -179,6 +192,7 @@ def test_normformer_adds_pre_ln_an_attention_norm_and_head_scales():
     assert Block(32, 4).ffn.norm.weight.shape == (4 * 32,)
 
 
+# verdict: wrong
 def test_head_scale_normalizes_each_head():
     torch.manual_seed(0)
     attention = NormFormerAttention(24, heads=4, scale_heads=True).double()
@@ -195,6 +209,7 @@ def test_head_scale_normalizes_each_head():
     assert torch.allclose(attention(x) - bias, 7 * (before - bias))  # no norm
 
 
+# verdict: wrong
 def test_the_extra_norms_of_normformer_balance_the_gradients():
     torch.manual_seed(0)
     text = torch.randint(100, (8, 33))
@@ -209,6 +224,7 @@ def test_the_extra_norms_of_normformer_balance_the_gradients():
     assert first[1] > first[0]  # not removed at the start
 
 
+# verdict: open
 def test_normformer_adds_0_4_percent_of_parameters():
     off = {"scale_heads": False, "scale_attn": False, "scale_fc": False}
     for d, heads in ((768, 12), (2048, 32)):  # 125M and 1.3B
@@ -221,6 +237,7 @@ def test_normformer_adds_0_4_percent_of_parameters():
         assert (after - before) / before < 0.0012
 
 
+# verdict: wrong
 def test_layerscale_and_rezero_are_the_same():
     torch.manual_seed(0)
     x, target = torch.randn(2, 3, 8, 32)
@@ -238,6 +255,7 @@ def test_layerscale_and_rezero_are_the_same():
     assert torch.equal(louder[1], torch.zeros_like(x))
 
 
+# verdict: wrong
 def test_root_depth_scaling_keeps_an_adam_step():
     change = {}
     for exponent in (0.5, 1.0):

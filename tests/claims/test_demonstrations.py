@@ -8,6 +8,7 @@ from snippets.rms_norm.reference import RMSNorm
 from snippets.transformer_block.decoder import Decoder, Sizes
 
 
+# verdict: wrong
 def test_a_linear_layer_scales_by_root_in_over_out():
     torch.manual_seed(0)
     for d_in, d_out in ((512, 512), (512, 2048), (2048, 512)):
@@ -19,6 +20,7 @@ def test_a_linear_layer_scales_by_root_in_over_out():
     assert weight.abs().max() <= 1 / math.sqrt(512)
 
 
+# verdict: holds-when
 def test_relu_halves_the_variance():
     def rms(v):
         return v.square().mean().sqrt()
@@ -33,6 +35,7 @@ def test_relu_halves_the_variance():
     assert torch.relu(lifted).std() / lifted.std() > 0.99  # nearly nothing to cut
 
 
+# verdict: holds-when
 def test_the_size_decays_geometrically():
     def rms(v):
         return v.square().mean().sqrt()
@@ -49,6 +52,7 @@ def test_the_size_decays_geometrically():
     assert rms(free) < 1e-4 < rms(h)
 
 
+# verdict: wrong
 def test_a_steady_deviation_shows_a_living_signal():
     torch.manual_seed(0)
     h = torch.randn(64, 256, dtype=torch.float64)  # 64 inputs
@@ -62,6 +66,7 @@ def test_a_steady_deviation_shows_a_living_signal():
     assert shares[0] > 0.5 and shares[29] < 1e-9  # all inputs, one vector
 
 
+# verdict: wrong
 def test_small_activations_mean_vanishing_gradients():
     def run(scale, depth, bias):
         torch.manual_seed(0)
@@ -79,6 +84,7 @@ def test_small_activations_mean_vanishing_gradients():
     assert abs(at_30 / at_10 - 1) < 0.2 and grad_30 < 1e-5 * grad_10
 
 
+# verdict: wrong
 def test_relu_then_norm_prints_one():
     torch.manual_seed(0)
     h = torch.randn(32, 512)
@@ -88,6 +94,7 @@ def test_relu_then_norm_prints_one():
         assert 0.79 < h.std() < 0.86  # about √(1 - 1/π) = 0.83: the mean is not 0
 
 
+# verdict: holds-when
 def test_rms_norm_stacks_without_residuals():
     def norm(v):
         return F.rms_norm(v, (128,), eps=1e-6)
@@ -105,6 +112,7 @@ def test_rms_norm_stacks_without_residuals():
     assert differences(plain) < 0.1 and differences(residual) > 0.5
 
 
+# verdict: holds-when
 def test_depth_itself_makes_gradients_vanish():
     d, depth = 256, 8
     for gain in (1 / 3, 1.0, 2.0, 4.0):  # d times the variance of a weight
@@ -119,6 +127,7 @@ def test_depth_itself_makes_gradients_vanish():
         assert abs(a_layer / (gain / 2) - 1) < 0.1
 
 
+# verdict: wrong
 def test_norm_attention_norm_feed_forward_is_a_block():
     def norm(v):
         return F.rms_norm(v, (16,))
@@ -134,6 +143,7 @@ def test_norm_attention_norm_feed_forward_is_a_block():
     assert torch.equal(y, x)  # the Pre-Norm block
 
 
+# verdict: holds-when
 def test_minimind_has_17_norms():
     for qk_norm, number in ((False, 17), (True, 33)):
         with torch.device("meta"):  # the decoder of our pages: 8 blocks, like MiniMind
@@ -144,6 +154,7 @@ def test_minimind_has_17_norms():
         assert len(inside) == number - 1  # 16 in the blocks, without QK-Norm
 
 
+# verdict: wrong
 def test_random_tokens_rank_the_placements():
     torch.manual_seed(42)
     tokens = torch.randint(0, 1000, (500, 64))
@@ -161,6 +172,7 @@ def test_random_tokens_rank_the_placements():
     torch.testing.assert_close(shuffled, y[:, order])  # blind to the order
 
 
+# verdict: wrong
 def test_two_layers_without_norms_run_to_nan():
     class Block(nn.Module):
         def __init__(self):

@@ -18,6 +18,7 @@ from snippets.zero_centred_and_mixed.mixed import hybrid_norm
 from snippets.zero_centred_and_mixed.zero_centred import ZeroCentredRMSNorm
 
 
+# verdict: holds-when
 def test_layer_norm_acts_like_a_tanh():
     torch.manual_seed(0)
     tokens = torch.randn(3, 512, dtype=torch.float64)
@@ -31,6 +32,7 @@ def test_layer_norm_acts_like_a_tanh():
     assert slopes[0] > 5 * slopes[1] > 15 * slopes[2]  # flatter when louder
 
 
+# verdict: wrong
 def test_dyt_does_what_a_norm_does():
     torch.manual_seed(0)
     norm, dyt = RMSNorm(512), DynamicTanh(512)
@@ -45,6 +47,7 @@ def test_dyt_does_what_a_norm_does():
     assert (norm(louder)[1:] - norm(x)[1:]).abs().max() > 1
 
 
+# verdict: holds-when
 def test_dyt_is_a_drop_in_replacement():
     torch.manual_seed(0)
     embedding = 0.02 * torch.randn(16, 4096)
@@ -55,6 +58,7 @@ def test_dyt_is_a_drop_in_replacement():
     assert 0.3 < scaled.square().mean().sqrt() < 1
 
 
+# verdict: wrong
 def test_a_branch_that_starts_at_zero_cannot_learn():
     generator = torch.Generator().manual_seed(1)
     x, target = torch.randn(2, 32, 64, generator=generator, dtype=torch.float64)
@@ -73,6 +77,7 @@ def test_a_branch_that_starts_at_zero_cannot_learn():
         assert learns == (not both)
 
 
+# verdict: wrong
 def test_ngpt_divides_its_logits_by_the_root_of_the_width():
     torch.manual_seed(0)
     width, keys = 64, 128
@@ -85,6 +90,7 @@ def test_ngpt_divides_its_logits_by_the_root_of_the_width():
     assert habit < 1.2 / keys  # all but a plain average
 
 
+# verdict: holds-when
 def test_ngpt_moves_along_the_arc():
     torch.manual_seed(0)
     h, target = unit(torch.randn(2, 512, dtype=torch.float64))
@@ -100,6 +106,7 @@ def test_ngpt_moves_along_the_arc():
     assert off_the_arc(step_towards(h, target, alpha)) > 0.1
 
 
+# verdict: wrong
 def test_ngpt_needs_no_scale_for_its_logits():
     words = 50304
     logits = torch.full((words,), -1.0, dtype=torch.float64)
@@ -108,6 +115,7 @@ def test_ngpt_needs_no_scale_for_its_logits():
     assert -(20 * logits).log_softmax(dim=0)[0] < 0.01
 
 
+# verdict: wrong
 def test_zero_centred_rms_norm_subtracts_the_mean():
     norm = Qwen3NextRMSNorm(4)
     assert torch.equal(norm.weight, torch.zeros(4))  # this is what is centred
@@ -117,6 +125,7 @@ def test_zero_centred_rms_norm_subtracts_the_mean():
     assert not torch.allclose(norm(x), F.layer_norm(x, (4,)), atol=0.5)
 
 
+# verdict: holds-when
 def test_gains_must_not_be_decayed():
     gains = []
     for norm in (RMSNorm(4), ZeroCentredRMSNorm(4)):
@@ -131,6 +140,7 @@ def test_gains_must_not_be_decayed():
     assert abs(zero_centred - 1) < 1e-3
 
 
+# verdict: wrong
 def test_hybridnorm_ends_in_post_norm():
     torch.manual_seed(0)
     network = hybrid_norm(32, heads=4, layers=1)[0][1]
@@ -142,6 +152,7 @@ def test_hybridnorm_ends_in_post_norm():
     assert torch.allclose(network(x), rms_norm(x))  # the residual is normed
 
 
+# verdict: wrong
 def test_gate_and_norm_commute():
     x = torch.randn(4, 32, generator=torch.Generator().manual_seed(0))
     closed = torch.full_like(x, -4.0)  # SiLU: -0.07 for every feature
@@ -151,6 +162,7 @@ def test_gate_and_norm_commute():
     assert last < 0.1
 
 
+# verdict: wrong
 def test_l2_norm_of_the_delta_rule_is_qk_norm():
     generator = torch.Generator().manual_seed(0)
     q, k, v = torch.randn(3, 400, 16, generator=generator, dtype=torch.float64)
@@ -163,6 +175,7 @@ def test_l2_norm_of_the_delta_rule_is_qk_norm():
     assert far.abs().max() <= v.abs().max()  # softmax: an average all the same
 
 
+# verdict: holds-when
 def test_an_attention_sink_is_no_gate():
     generator = torch.Generator().manual_seed(0)
     q, k, v = torch.randn(3, 2, 9, 8, generator=generator, dtype=torch.float64)

@@ -12,16 +12,18 @@ def randn(*shape: int, seed: int = 0, dtype=torch.float64) -> torch.Tensor:
     return torch.randn(*shape, generator=generator, dtype=dtype)
 
 
+# verdict: wrong
 def test_a_shift_of_100_leaves_no_trace_in_float32():
     for seed in range(100):
         x = randn(10, seed=seed, dtype=torch.float32)
         difference = layer_norm(x + 100, (10,)) - layer_norm(x, (10,))
-        assert 1e-6 < difference.abs().max() < 1e-4  # never exactly 0
+        assert 1e-6 < difference.abs().max() < 1e-4  # near 1e-5, never 0
         wide = x.double()
         difference = layer_norm(wide + 100, (10,)) - layer_norm(wide, (10,))
         assert difference.abs().max() < 1e-12
 
 
+# verdict: wrong
 def test_what_scaling_changes_is_rounding():
     x = randn(10)  # float64: rounding would be near 1e-16
 
@@ -35,6 +37,7 @@ def test_what_scaling_changes_is_rounding():
     assert abs(single / change(eps=1e-5).max() - 1) < 0.1  # mostly eps in float32 too
 
 
+# verdict: holds
 def test_layernorm_ignores_a_shift_of_the_input():
     x = randn(4, 64)
     y = layer_norm(x, (64,))
@@ -44,6 +47,7 @@ def test_layernorm_ignores_a_shift_of_the_input():
     assert (layer_norm(x + shift_of_a_feature, (64,)) - y).abs().max() > 1
 
 
+# verdict: holds-when
 def test_layernorm_ignores_any_factor():
     x = randn(512)
     y = layer_norm(x, (512,))
@@ -52,6 +56,7 @@ def test_layernorm_ignores_any_factor():
     assert layer_norm(0.001 * x, (512,)).std() < 0.4  # eps outweighs 1e-6
 
 
+# verdict: holds-when
 def test_layernorm_outputs_mean_zero_and_variance_one():
     norm = nn.LayerNorm(16, dtype=torch.float64)
     x = 3 + 2 * randn(8, 16)
@@ -69,6 +74,7 @@ def test_layernorm_outputs_mean_zero_and_variance_one():
     assert (y.var(-1, correction=0) - 1).abs().max() > 0.1
 
 
+# verdict: wrong
 def test_features_are_a_sample_so_divide_by_d_minus_one():
     x = randn(1000, 8)
     theirs = nn.LayerNorm(8, eps=0, dtype=x.dtype)(x)
@@ -80,6 +86,7 @@ def test_features_are_a_sample_so_divide_by_d_minus_one():
     torch.testing.assert_close(biased.norm(dim=-1), torch.full_like(x[:, 0], 8**0.5))
 
 
+# verdict: holds-when
 def test_the_epsilon_of_layernorm_is_1e_5():
     assert nn.LayerNorm(8).eps == GPT2Config().layer_norm_epsilon == 1e-5
     assert BertConfig().layer_norm_eps == 1e-12
@@ -88,6 +95,7 @@ def test_the_epsilon_of_layernorm_is_1e_5():
     assert layer_norm(faint, (512,), eps=1e-12).std() > 0.99
 
 
+# verdict: holds-when
 def test_std_plus_epsilon_is_the_same_layernorm():
     def by_hand(x):
         return (x - x.mean(-1, True)) / (x.std(-1, keepdim=True) + 1e-5)
@@ -103,6 +111,7 @@ def test_std_plus_epsilon_is_the_same_layernorm():
     assert by_hand(faint).std() > 0.9 > 0.04 > layer_norm(faint, (4096,)).std()
 
 
+# verdict: wrong
 def test_normalized_shape_is_sequence_and_features():
     x = randn(2, 7, 16)
     later = x.clone()
@@ -114,12 +123,14 @@ def test_normalized_shape_is_sequence_and_features():
     assert sum(p.numel() for p in both.parameters()) == 7 * 32  # tied to length 7
 
 
+# verdict: wrong
 def test_eval_mode_changes_layernorm():
     norm, x = nn.LayerNorm(16), randn(4, 16, dtype=torch.float32)
     assert torch.equal(norm.train()(x), norm.eval()(x))
     assert not list(norm.buffers())  # nothing is stored but gain and bias
 
 
+# verdict: holds-when
 def test_layernorm_is_groupnorm_with_one_group():
     tokens = randn(4, 16)
     one_group = nn.GroupNorm(1, 16, dtype=tokens.dtype)
@@ -132,6 +143,7 @@ def test_layernorm_is_groupnorm_with_one_group():
     assert (grouped - layer_norm(sequence, (16,))).abs().max() > 1
 
 
+# verdict: holds-when
 def test_variance_is_mean_of_squares_minus_squared_mean():
     def relative_error(mean):
         x = mean + randn(64, 256, dtype=torch.float32)
@@ -145,6 +157,7 @@ def test_variance_is_mean_of_squares_minus_squared_mean():
     assert sum_of_squares(rows).sqrt().isnan().any()
 
 
+# verdict: wrong
 def test_clamping_a_negative_variance_repairs_it():
     x = 3000 + randn(64, 256, dtype=torch.float32)
     variance = sum_of_squares(x).clamp(min=0)  # E[x²] − E[x]²
@@ -153,6 +166,7 @@ def test_clamping_a_negative_variance_repairs_it():
     assert y.abs().max() > 100  # true rows stay below 16, the root of 256
 
 
+# verdict: wrong
 def test_welford_is_the_most_exact_way():
     x = 1000 + randn(64, 256, dtype=torch.float32)
     true = x.double().var(-1, correction=0)
@@ -166,6 +180,7 @@ def test_welford_is_the_most_exact_way():
     assert error(chain) < 1e-3 < 0.5 < error(sum_of_squares(x))
 
 
+# verdict: holds-when
 def test_float16_inputs_overflow_in_layernorm():
     x = (300 * randn(4, 64)).half()
     variance = (x - x.mean(-1, keepdim=True)).square().mean(-1)
@@ -175,6 +190,7 @@ def test_float16_inputs_overflow_in_layernorm():
     assert 0.95 < y.float().std() < 1.05
 
 
+# verdict: wrong
 def test_agreement_on_random_inputs_shows_it_is_right():
     def one_pass(x):
         variance = x.square().mean(-1, True) - x.mean(-1, True).square()
@@ -192,6 +208,7 @@ def test_agreement_on_random_inputs_shows_it_is_right():
     assert gap(one_pass, x + 3000) > 0.1 and gap(eps_outside, x / 1e4) > 0.1
 
 
+# verdict: wrong
 def test_the_statistics_may_be_detached():
     def gradients(detach):
         x = randn(4, 32).requires_grad_()
@@ -207,6 +224,7 @@ def test_the_statistics_may_be_detached():
     assert gradient.sum(-1).abs().min() > 1 and along_x.abs().max() > 1
 
 
+# verdict: holds-when
 def test_the_gradient_is_orthogonal_to_the_input():
     def cosines(eps, mean):
         x = (mean + randn(4, 32)).requires_grad_()
@@ -222,6 +240,7 @@ def test_the_gradient_is_orthogonal_to_the_input():
     assert ones < 1e-12 and centred > 0.01 and 0.001 < x < centred
 
 
+# verdict: wrong
 def test_a_bias_before_layernorm_is_useless():
     linear, norm = nn.Linear(4, 8).double(), nn.LayerNorm(8).double()
     x = randn(16, 4)
@@ -234,6 +253,7 @@ def test_a_bias_before_layernorm_is_useless():
     torch.testing.assert_close(norm(linear(x)), y)
 
 
+# verdict: wrong
 def test_layernorm_only_helps_optimization():
     keys = 3 * randn(5, 8)
     keys[4] = torch.tensor([0.4, 0.3, 0.2, 0.1]).double() @ keys[:4]

@@ -2,6 +2,8 @@
 
 import ast
 import builtins
+import contextlib
+import math
 import re
 from urllib.parse import parse_qs, urlsplit
 
@@ -10,7 +12,7 @@ import pytest
 from scripts.site.data import citations, claims, reference_lists
 from scripts.site.reading import source
 from scripts.site.reading.source import LANGUAGES, SourceError, headings
-from tests.pages import test_terms, test_typography
+from tests.pages import test_parity, test_terms, test_typography
 from tests.pages.reading import EN, ZH
 
 PAGES = {"zh": ZH, "en": EN}
@@ -85,6 +87,69 @@ def one_sided(text: str) -> bool:
     return len(conditions) + cases < 2
 
 
+VERDICT = re.compile(r"^# verdict: ([a-z-]+)\n(?:@.*\n)?def (test_\w+)\(", re.MULTILINE)
+WAYS_OUT = {"skip", "skipif", "xfail", "importorskip", "exit", "_exit", "abort"}
+
+
+def verdict_problem(row: dict, file: str) -> str | None:
+    """Why a file of checks does not decide a row as the row says, None if it does."""
+    name = f"test_{row['id'].replace('-', '_')}"
+    decided = {test: verdict for verdict, test in VERDICT.findall(file)}
+    if name not in decided:
+        return f"no line '# verdict: ...' above {name}"
+    if decided[name] != row["verdict"]:
+        return f"{name} decides {decided[name]}, the row says {row['verdict']}"
+    return None
+
+
+def dodges(test: ast.FunctionDef) -> str | None:
+    """How a check can pass without deciding anything, None if it cannot."""
+    nodes = [*ast.walk(test)]
+    calls = [node.func for node in nodes if isinstance(node, ast.Call)]
+    called = {getattr(f, "attr", getattr(f, "id", None)) for f in calls}
+    inner = [n for n in nodes if isinstance(n, ast.FunctionDef | ast.Lambda)]
+    theirs = {id(n) for function in inner[1:] for n in ast.walk(function)}
+    marks = {ast.unparse(decorator) for decorator in test.decorator_list}
+    if marks - {"torch.no_grad()"} or called & WAYS_OUT:
+        return "is marked, or skips"
+    if any(isinstance(n, ast.Return) and id(n) not in theirs for n in nodes):
+        return "returns early"
+    if any(isinstance(n, ast.Try) and n.handlers for n in nodes):
+        return "catches what fails"
+    for node in filter(asserts, nodes):
+        seen = ast.walk(getattr(node, "test", node))
+        if id(node) not in theirs and any(isinstance(n, ast.Name) for n in seen):
+            return None
+    return "asserts nothing"
+
+
+def numbers_of(code: str) -> set[float]:
+    """Numbers that a check names: literals, arithmetic on them, in its comments."""
+    found = {float(number) for number in test_parity.numbers(code)}
+    for node in ast.walk(ast.parse(code)):
+        text = ast.unparse(node) if isinstance(node, ast.expr) else ""
+        if re.fullmatch(r"(?:math\.sqrt|[\d_.e+*/() -])+", text):
+            with contextlib.suppress(ArithmeticError, NameError, TypeError):
+                found.add(float(eval(text, {"math": math})))
+    return found
+
+
+def unsaid(text: str, code: str) -> list[str]:
+    """Numbers of a text that a check does not name.
+
+    A number may be rounded, a share of one or of a hundred, or the rest to one.
+    """
+    known = numbers_of(code)
+    known |= {abs(1 - v) for v in known} | {1 / v for v in known if v}
+    known |= {100 * v for v in known}
+    missing = []
+    for number in test_parity.numbers(re.sub(r"\$[^$]+\$", "", text)):
+        digits = len(re.sub(r"e.*|^0\.0*|[.]", "", number).rstrip("0")) or 1
+        if f"{float(number):.{digits}g}" not in {f"{v:.{digits}g}" for v in known}:
+            missing.append(number)
+    return missing
+
+
 CHECKED = [(topic, row) for topic, row in ROWS if row.get("check")]
 
 
@@ -96,6 +161,7 @@ def test_what_a_reader_copies_is_complete(topic, row):
     text = claims.check_source(topic, row)
     given = {name for node in ast.parse(text).body for name in source.bound(node)}
     assert source.global_names(text) <= given | set(dir(builtins))
+    assert "# verdict: " not in text
 
 
 @pytest.mark.parametrize(
@@ -106,6 +172,81 @@ def test_a_check_is_what_its_label_says(topic, row):
     assert mislabelled(row["check"], text) is None
     decides = row["check"] == "code" and row["verdict"] != "open"
     assert not (decides and one_sided(text))
+
+
+@pytest.mark.parametrize(
+    ("topic", "row"), CHECKED, ids=[row["id"] for _, row in CHECKED]
+)
+def test_a_check_decides_its_verdict(topic, row):
+    """It says which verdict its assertions come to, and has no way round them."""
+    path = claims.CHECKS / f"test_{topic.replace('-', '_')}.py"
+    file = path.read_text(encoding="utf-8")
+    assert verdict_problem(row, file) is None
+    name = f"test_{row['id'].replace('-', '_')}"
+    test = next(n for n in ast.parse(file).body if getattr(n, "name", "") == name)
+    assert dodges(test) is None
+
+
+@pytest.mark.parametrize(("topic", "row"), ROWS, ids=NAMES)
+def test_numbers_of_a_verdict_are_checked_or_cited(topic, row, obeyed):
+    code = claims.check_source(topic, row) if row.get("check") else ""
+    if not row.get("cite"):
+        for lang in LANGUAGES:
+            missing = unsaid(row["correct"][lang], code)
+            obeyed(f"{row['id']}: {lang}: {n} is not in its check" for n in missing)
+
+
+def test_a_flipped_verdict_is_found():
+    file = "x = 1\n\n\n# verdict: wrong\ndef test_a_claim():\n    assert x\n"
+    assert verdict_problem(GOOD, file) is None
+    flipped = verdict_problem(GOOD | {"verdict": "holds"}, file)
+    assert flipped == "test_a_claim decides wrong, the row says holds"
+    bare = file.replace("# verdict: wrong\n", "")
+    assert "no line '# verdict" in verdict_problem(GOOD, bare)
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        ("assert True", "asserts nothing"),
+        ("x = f()", "asserts nothing"),
+        ("def inner():\n        assert x", "asserts nothing"),
+        ("return\n    assert x", "returns early"),
+        ("pytest.skip()\n    assert x", "skips"),
+        ("os._exit(0)\n    assert x", "skips"),
+        (
+            "try:\n        assert x\n    except AssertionError:\n        y = 1",
+            "catches",
+        ),
+        ("assert x", None),
+        ("f = lambda: 1\n    def g():\n        return 1\n    assert f() == g()", None),
+        ("with pytest.raises(ValueError):\n        f()", None),
+        ("torch.testing.assert_close(x, y)", None),
+    ],
+)
+def test_a_check_that_dodges_is_found(body, says):
+    (test,) = ast.parse(f"def test_a():\n    {body}\n").body
+    found = dodges(test)
+    assert found is None if says is None else says in found
+    marked = ast.parse("@pytest.mark.xfail\ndef test_a():\n    assert x\n").body[0]
+    assert "marked" in dodges(marked)
+
+
+@pytest.mark.parametrize(
+    ("text", "missing"),
+    [
+        ("It is 7.8x faster.", ["7.8"]),
+        ("It is 22.6 long, less than 0.1 % of 1.25 亿; of 3.", []),
+        ("It is 22.7 long, 0.6 % of 125M.", ["22.7", "0.6"]),
+        ("A share of 0.71, the other 29 %, 6.7 billion.", []),
+        ("1e-4 of it, and 1e-5.", ["1e-05"]),
+    ],
+)
+def test_a_number_that_no_check_names_is_found(text, missing):
+    code = (
+        "assert x == 512**0.5 < 1.001  # 125M\nassert y == 0.71 < 6_738_415_616 / 1e4"
+    )
+    assert unsaid(text, code) == missing
 
 
 @pytest.mark.parametrize(

@@ -94,6 +94,7 @@ def output(layer, x, **options):
     return found[0] if isinstance(found, tuple | list) else found
 
 
+# verdict: holds
 def test_bert_and_gpt_1_are_post_norm():
     width = {"n_embd": 32, "n_head": 4, "n_positions": 8}
     layers = (
@@ -107,6 +108,7 @@ def test_bert_and_gpt_1_are_post_norm():
     assert torch.equal(output(silent(GPT2Block(GPT2Config(**width))), X), X)
 
 
+# verdict: holds
 def test_gpt_2_moved_the_norm_and_added_a_last_one():
     config = GPT2Config(n_embd=32, n_head=4, n_layer=2, n_positions=8)
     model = silent(GPT2Model(config))
@@ -115,6 +117,7 @@ def test_gpt_2_moved_the_norm_and_added_a_last_one():
     assert torch.allclose(last, F.layer_norm(X, (32,)), atol=1e-4)
 
 
+# verdict: holds-when
 def test_modern_llms_are_pre_norm():
     olmo, gemma, llama = (
         Olmo2DecoderLayer(Olmo2Config(**TINY), 0),
@@ -139,6 +142,7 @@ def test_modern_llms_are_pre_norm():
             assert torch.allclose(after, before, atol=0.01) == divided_out
 
 
+# verdict: holds-when
 def test_llms_since_2023_use_rms_norm():
     def ignores_a_shift(norm):
         return torch.allclose(norm(X + 5), norm(X), atol=1e-3)
@@ -153,6 +157,7 @@ def test_llms_since_2023_use_rms_norm():
     assert not ignores_a_shift(llama.input_layernorm)
 
 
+# verdict: holds-when
 def test_modern_models_keep_norms_off_the_stream():
     for layer in (
         LlamaDecoderLayer(LlamaConfig(**TINY), 0),
@@ -166,6 +171,7 @@ def test_modern_models_keep_norms_off_the_stream():
     assert torch.allclose(left, rms_norm(X), atol=1e-3)
 
 
+# verdict: holds-when
 def test_the_stream_starts_with_the_bare_embedding():
     bloom = BloomModel(BloomConfig(hidden_size=32, n_head=4, n_layer=1, vocab_size=64))
     llama = LlamaModel(LlamaConfig(**TINY))
@@ -179,6 +185,7 @@ def test_the_stream_starts_with_the_bare_embedding():
         assert torch.allclose(*starts, atol=1e-3) == norm_first
 
 
+# verdict: wrong
 def test_gemma_and_gemma_2_place_their_norms_alike():
     def norms(layer):
         return sum("RMSNorm" in type(m).__name__ for m in layer.modules())
@@ -188,6 +195,7 @@ def test_gemma_and_gemma_2_place_their_norms_alike():
     assert norms(VaultGemmaDecoderLayer(VaultGemmaConfig(**TINY), 0)) == 2
 
 
+# verdict: holds-when
 def test_gemma_2_is_pre_norm_plus_post_norm():
     gemma = silent(Gemma2DecoderLayer(Gemma2Config(**TINY), 0))
     assert torch.equal(output(gemma, X, **ROPE), X)
@@ -195,6 +203,7 @@ def test_gemma_2_is_pre_norm_plus_post_norm():
     assert not torch.allclose(silent(both)(X), X, atol=0.1)
 
 
+# verdict: holds
 def test_t5_is_pre_norm_with_rms_norm():
     norm = T5LayerNorm(32)
     assert torch.allclose(norm(X + 5), F.rms_norm(X + 5, (32,)), atol=1e-5)
@@ -203,6 +212,7 @@ def test_t5_is_pre_norm_with_rms_norm():
     assert torch.equal(silent(layer)(X), X)
 
 
+# verdict: holds-when
 def test_deepseek_v3_has_the_norms_of_llama():
     sizes = {"q_lora_rank": 16, "kv_lora_rank": 8, "rms_norm_eps": 1e-3}
     config = DeepseekV3Config(**TINY | {"num_key_value_heads": 4}, **sizes)
@@ -214,6 +224,7 @@ def test_deepseek_v3_has_the_norms_of_llama():
     assert not any("norm" in name for name, _ in llama.named_modules())
 
 
+# verdict: holds-when
 def test_the_qwen_series_has_the_norms_of_llama():
     two, three = (
         Qwen2Attention(Qwen2Config(**TINY), 0),
@@ -226,6 +237,7 @@ def test_the_qwen_series_has_the_norms_of_llama():
     assert torch.allclose(zero_centred(X), rms_norm(X), atol=1e-5)
 
 
+# verdict: holds-when
 def test_output_norms_replace_input_norms_without_a_catch():
     def steepness(placement, qk_norm):
         blocks = stack(placement, layers=24, qk_norm=qk_norm)
@@ -241,6 +253,7 @@ def test_output_norms_replace_input_norms_without_a_catch():
     assert steepness(SandwichNorm, qk_norm=False) < 10
 
 
+# verdict: open
 def test_qk_norm_and_exit_norms_are_for_extreme_cases():
     layer = Gemma3DecoderLayer(Gemma3TextConfig(**TINY), 0)
     names = {name for name, m in layer.named_modules() if "Norm" in type(m).__name__}
@@ -254,6 +267,7 @@ def test_qk_norm_and_exit_norms_are_for_extreme_cases():
     }
 
 
+# verdict: wrong
 def test_post_attention_layernorm_means_post_norm():
     llama = LlamaDecoderLayer(LlamaConfig(**TINY), 0)
     gemma = Gemma2DecoderLayer(Gemma2Config(**TINY), 0)
@@ -268,6 +282,7 @@ def test_post_attention_layernorm_means_post_norm():
     assert torch.equal(seen["Gemma2DecoderLayer"][0], seen["attention"])
 
 
+# verdict: wrong
 def test_norm_x_then_add_the_branch_is_pre_norm():
     branch, norm = nn.Linear(32, 32), RMSNorm(32)
 
@@ -282,6 +297,7 @@ def test_norm_x_then_add_the_branch_is_pre_norm():
     assert not torch.allclose(swapped(X), X, atol=0.1)
 
 
+# verdict: wrong
 def test_x_plus_norm_of_the_branch_is_pre_norm():
     branch, norm = nn.Linear(32, 32), RMSNorm(32)
     pre = PreNormBlock(branch, norm)
@@ -296,6 +312,7 @@ def test_x_plus_norm_of_the_branch_is_pre_norm():
     assert abs(rms(reordered(X) - X) - 1) < 1e-3
 
 
+# verdict: wrong
 def test_a_misplaced_norm_shows_as_an_error():
     class Swapped(PreNormBlock):
         def forward(self, x):
@@ -309,12 +326,14 @@ def test_a_misplaced_norm_shows_as_an_error():
     assert not torch.allclose(wrong(X), right(X), atol=0.1)
 
 
+# verdict: wrong
 def test_torch_encoder_layers_are_pre_norm_by_default():
     for options, left in (({}, F.layer_norm(X, (32,))), ({"norm_first": True}, X)):
         layer = nn.TransformerEncoderLayer(32, 4, batch_first=True, **options)
         assert torch.allclose(silent(layer)(X), left, atol=1e-4)
 
 
+# verdict: wrong
 def test_norm_first_adds_the_last_norm():
     layer = nn.TransformerEncoderLayer(32, 4, batch_first=True, norm_first=True)
     options = {"enable_nested_tensor": False}
@@ -324,6 +343,7 @@ def test_norm_first_adds_the_last_norm():
     assert torch.allclose(silent(whole)(X), F.layer_norm(X, (32,)), atol=1e-4)
 
 
+# verdict: wrong
 def test_minimax_text_01_is_pre_norm():
     torch.manual_seed(0)
     layers = ["full_attention"] * 2
@@ -339,6 +359,7 @@ def test_minimax_text_01_is_pre_norm():
     assert not torch.allclose(y, x, atol=1)
 
 
+# verdict: wrong
 def test_gpt_3_uses_rms_norm():
     torch.manual_seed(0)
     config = CONFIG_MAPPING["gpt2"](n_embd=32, n_head=4)

@@ -82,6 +82,7 @@ def run(placement, layers, warm_up, seed, steps=24):
     return loss.item(), (sizes[0] / sizes[-1]).item()
 
 
+# verdict: holds
 def test_pre_norm_needs_a_last_norm():
     def size(placement, layers, change=lambda decoder: None):  # of what the head reads
         decoder, seen = fresh(placement, layers, 0), []
@@ -98,6 +99,7 @@ def test_pre_norm_needs_a_last_norm():
         assert abs(size(POST, layers) - 1) < 0.01
 
 
+# verdict: open
 def test_deep_post_norm_fails_only_because_gradients_vanish():
     alike, queries, first = [], [], []
     for seed in range(5):
@@ -116,6 +118,7 @@ def test_deep_post_norm_fails_only_because_gradients_vanish():
     assert 0.1 < median(first) < 10  # of the feed-forward network
 
 
+# verdict: wrong
 @torch.no_grad()
 def test_the_norm_makes_tokens_alike():
     x = torch.randn(4, 16, 32, generator=torch.Generator().manual_seed(0)).double()
@@ -129,6 +132,7 @@ def test_the_norm_makes_tokens_alike():
     assert min(cosines[1:]) > 0.95
 
 
+# verdict: holds-when
 @torch.no_grad()
 def test_skip_connections_prevent_rank_collapse():
     x = torch.randn(4, 16, 32, generator=torch.Generator().manual_seed(0)).double()
@@ -141,6 +145,7 @@ def test_skip_connections_prevent_rank_collapse():
     assert cosine["DeepNorm"] < 0.1
 
 
+# verdict: holds-when
 def test_post_norm_gradients_vanish_towards_the_input():
     for layers in (6, 24):
         ratio = median_gradient(POST, layers, 0) / median_gradient(POST, layers, -1)
@@ -150,6 +155,7 @@ def test_post_norm_gradients_vanish_towards_the_input():
     assert abrupt < 0.02 < slow  # first layer's gradient over the last one's
 
 
+# verdict: holds-when
 def test_each_norm_on_the_stream_shrinks_the_gradient():
     text, size = random_text(0), {}
     for layers in (12, 24):
@@ -165,6 +171,7 @@ def test_each_norm_on_the_stream_shrinks_the_gradient():
     assert size[True, 24] > 100 * size[False, 24]  # the branches carry more
 
 
+# verdict: holds
 def test_post_norm_gradients_near_the_output_ignore_depth():
     ratio = median_gradient(POST, 24, -1) / median_gradient(POST, 6, -1)
     assert 0.6 < ratio < 1.6  # the root of the depth would give a half
@@ -172,6 +179,7 @@ def test_post_norm_gradients_near_the_output_ignore_depth():
     assert shrunk < 0.6  # as it does in Pre-Norm
 
 
+# verdict: holds-when
 def test_pre_norm_gradients_shrink_with_the_root_of_depth():
     last = median_gradient(PRE, 6, -1) / median_gradient(PRE, 24, -1)
     first = median_gradient(PRE, 6, 0) / median_gradient(PRE, 24, 0)
@@ -179,11 +187,13 @@ def test_pre_norm_gradients_shrink_with_the_root_of_depth():
     assert 0.6 < first < 1.6  # no shrinking
 
 
+# verdict: wrong
 def test_a_bare_pre_norm_stack_shows_the_root_law():
     assert median_gradient(BARE, 24, -1) > 1.2 * median_gradient(BARE, 6, -1)
     assert median_gradient(BARE, 24, 0) > 2 * median_gradient(BARE, 6, 0)
 
 
+# verdict: holds-when
 def test_post_norm_needs_warm_up():
     learned, _ = train(POST, 6, warm_up=1)  # 24 steps of Adam, 64 tokens
     stuck, abrupt = train(POST, 18, warm_up=1)
@@ -193,6 +203,7 @@ def test_post_norm_needs_warm_up():
     assert abrupt < 0.02 < slow  # first layer's gradient over the last one's
 
 
+# verdict: wrong
 def test_post_norm_ends_at_twelve_layers():
     config = XLNetConfig()
     assert config.n_layer == 24
@@ -202,12 +213,14 @@ def test_post_norm_ends_at_twelve_layers():
     assert torch.allclose(left, F.layer_norm(X, (32,)), atol=1e-4)
 
 
+# verdict: holds-when
 def test_pre_norm_needs_no_warm_up():
     loss, _ = train(PRE, 18, warm_up=1)  # 24 steps of Adam, 64 tokens
     stuck, _ = train(POST, 18, warm_up=1)
     assert loss < 2.5 < 3.5 < stuck
 
 
+# verdict: holds-when
 def test_pre_norm_gradients_cross_no_norm():
     decoder = silent(fresh(PRE, 8, 0))
     x = X.double().requires_grad_()
@@ -226,12 +239,14 @@ def test_pre_norm_gradients_cross_no_norm():
     assert (at_y * y).sum(dim=-1).abs().max() < 1e-4 * at_y.norm()
 
 
+# verdict: wrong
 def test_pre_norm_gradients_are_equal_in_all_layers():
     ratios = [median_gradient(PRE, n, 0) / median_gradient(PRE, n, -1) for n in (6, 24)]
     assert ratios[0] > 1.5
     assert ratios[1] > 1.2 * ratios[0]
 
 
+# verdict: holds-when
 def test_pre_norm_variance_grows_linearly():
     plain, scaled = fresh(PRE, 32, 0), fresh(PRE, 32, 0)
     scale_writers(scaled)
@@ -240,6 +255,7 @@ def test_pre_norm_variance_grows_linearly():
     assert trace(scaled, random_text(0))[31].rms < 1.5
 
 
+# verdict: holds-when
 def test_pre_norm_makes_the_stream_grow_exponentially():
     block, x = fresh(PRE, 1, 0).blocks[1], X.double()
     sizes = []
@@ -255,6 +271,7 @@ def test_pre_norm_makes_the_stream_grow_exponentially():
     assert rms(x) > 40 * sizes[127]
 
 
+# verdict: wrong
 def test_the_norm_resets_the_size_of_what_a_branch_writes():
     branch = fresh(PRE, 1, 0).blocks[1].sublayer
     pre, sandwich = PreNormBlock(branch, RMSNorm(32)), SandwichNorm(branch, 32)
@@ -268,6 +285,7 @@ def test_the_norm_resets_the_size_of_what_a_branch_writes():
     assert abs(before[1] - 1) < 1e-4
 
 
+# verdict: holds-when
 def test_a_deep_layers_share_falls_like_one_over_depth():
     rows = trace(fresh(PRE, 64, 0), random_text(0))
     amplitude = rows[3].update / rows[63].update
@@ -275,6 +293,7 @@ def test_a_deep_layers_share_falls_like_one_over_depth():
     assert 9 < amplitude**2 < 36  # of the energy: 64 / 4 = 16
 
 
+# verdict: wrong
 def test_layers_that_can_be_removed_one_by_one_can_all_be_removed():
     decoder, text = fresh(PRE, 64, 0), random_text(0)
 
@@ -293,6 +312,7 @@ def test_layers_that_can_be_removed_one_by_one_can_all_be_removed():
     assert kept(range(32, 64)) < 0.8
 
 
+# verdict: wrong
 def test_a_cosine_near_one_marks_an_idle_layer():
     for row in trace(fresh(PRE, 64, 0), random_text(0))[16:]:
         at_right_angles = (1 + row.update**2) ** -0.5
@@ -313,6 +333,7 @@ def test_a_cosine_near_one_marks_an_idle_layer():
         assert ((read[0] != read[1]).double().mean() > 0.1) == changed
 
 
+# verdict: wrong
 def test_layer_norm_scaling_wakes_deep_layers_up():
     plain, scaled = fresh(PRE, 64, 0), fresh(PRE, 64, 0)
     scale_norms(scaled)
@@ -323,6 +344,7 @@ def test_layer_norm_scaling_wakes_deep_layers_up():
     assert gradients(scaled, 0)[63] < gradients(plain, 0)[63] / 1.5
 
 
+# verdict: wrong
 def test_layer_norm_scaling_divides_the_variance_by_the_root_of_depth():
     x = torch.randn(8, 512, generator=torch.Generator().manual_seed(0))
     variance = ScaledNorm(nn.LayerNorm(512), layer=16)(x).var(unbiased=False)
@@ -330,6 +352,7 @@ def test_layer_norm_scaling_divides_the_variance_by_the_root_of_depth():
     assert abs(variance - 1 / 4) > 0.1
 
 
+# verdict: wrong
 def test_gpt_2_scales_by_the_root_of_the_number_of_layers():
     torch.manual_seed(0)
     model = GPT2Model(GPT2Config(n_layer=8, n_embd=128, n_head=4))
@@ -340,6 +363,7 @@ def test_gpt_2_scales_by_the_root_of_the_number_of_layers():
             assert abs(std / (0.02 / 8**0.5) - 1) > 0.2
 
 
+# verdict: holds-when
 def test_post_norm_uses_all_depths_evenly():
     def unevenness(placement):
         shares = [row.update for row in trace(fresh(placement, 32, 0), random_text(0))]

@@ -40,6 +40,7 @@ def measured_on_a_cpu():
     return found
 
 
+# verdict: wrong
 def test_rms_norm_is_almost_eight_times_faster():
     # Of the record behind the page: for each shape, the seconds of each norm.
     shapes = measured_on_a_cpu().values()
@@ -51,12 +52,14 @@ def test_rms_norm_is_almost_eight_times_faster():
         assert seconds["nn.LayerNorm"] < seconds["rms norm by hand"]
 
 
+# verdict: open
 def test_nn_rms_norm_is_faster_than_nn_layer_norm():
     # Of the record behind the page: for each shape, the seconds of each norm.
     for seconds in measured_on_a_cpu().values():
         assert seconds["nn.RMSNorm"] > seconds["nn.LayerNorm"]
 
 
+# verdict: holds-when
 def test_layer_norm_needs_two_passes_and_rms_norm_one():
     x = 1000 + random_tokens(512).double()
     read = Counter()
@@ -86,6 +89,7 @@ def test_layer_norm_needs_two_passes_and_rms_norm_one():
         assert norm(last_changed, (512,))[0] != norm(x, (512,))[0]
 
 
+# verdict: wrong
 def test_rms_norm_moves_fewer_bytes():
     def size(*tensors):
         return sum(t.numel() * t.element_size() for t in tensors)
@@ -97,6 +101,7 @@ def test_rms_norm_moves_fewer_bytes():
     assert 1 < layer / rms < 1.001
 
 
+# verdict: holds-when
 def test_norms_are_bound_by_memory():
     bytes_moved = bytes_per_element(FUSED_NORM, "bfloat16")  # read x, write y
     ridge = 67e12 / 4.8e12  # H200: float32 FLOP/s by bytes/s, datasheet
@@ -105,6 +110,7 @@ def test_norms_are_bound_by_memory():
         assert 1 <= operations / bytes_moved < 2
 
 
+# verdict: wrong
 def test_rms_norm_cuts_compute_by_15_to_30_percent():
     with torch.device("meta"):
         model = LlamaForCausalLM(LlamaConfig())  # 7B
@@ -117,6 +123,7 @@ def test_rms_norm_cuts_compute_by_15_to_30_percent():
     assert (layer_norm - rms_norm_flops) / matmul < 0.0001  # not 0.15
 
 
+# verdict: open
 def test_rms_norm_speeds_inference_up_by_10_to_40_percent():
     def speed_up(share, factor):  # share: of the time spent in norms
         return 1 / (1 - share + share / factor)
@@ -126,6 +133,7 @@ def test_rms_norm_speeds_inference_up_by_10_to_40_percent():
     assert speed_up(0.09, free) < 1.10 and speed_up(0.28, free) < 1.40
 
 
+# verdict: open
 def test_the_choice_of_norm_matters_more_than_fusing():
     fused = bytes_per_element(FUSED_NORM)  # LayerNorm and RMSNorm alike
     assert bytes_per_element(HAND_RMS_NORM) == 9 * fused
@@ -134,6 +142,7 @@ def test_the_choice_of_norm_matters_more_than_fusing():
     assert bytes_per_element(ADD_THEN_NORM) / fused_add == 1.25
 
 
+# verdict: holds-when
 def test_rms_norm_by_hand_moves_less_memory():
     moved = {
         dtype: (
@@ -146,6 +155,7 @@ def test_rms_norm_by_hand_moves_less_memory():
     assert moved["bfloat16"] == (36, 20)  # the upcast is written out
 
 
+# verdict: holds
 def test_squaring_300_overflows_float16():
     largest = torch.finfo(torch.float16).max
     assert largest == 65504
@@ -153,6 +163,7 @@ def test_squaring_300_overflows_float16():
     assert values.square().isfinite().tolist() == [True, False, False]
 
 
+# verdict: wrong
 def test_overflow_in_rms_norm_gives_nan():
     x = random_tokens(3, 64).half()
     x[1, 0] = 300
@@ -166,12 +177,14 @@ def test_overflow_in_rms_norm_gives_nan():
     assert rms_norm_naive(infinite, torch.ones(64).half(), 1e-6).isnan().all()
 
 
+# verdict: holds-when
 def test_the_sum_of_squares_is_what_overflows():
     squares = torch.full((4096,), 200.0, dtype=torch.float16).square()
     assert squares.isfinite().all() and squares.sum().isinf()
     assert squares.mean() == 40_000  # torch adds in float32, then divides
 
 
+# verdict: holds-when
 def test_a_tiny_epsilon_prevents_division_by_zero():
     eps = torch.tensor([1e-6, 1e-8, 1e-12])
     assert (eps.half() == 0).tolist() == [False, True, True]
@@ -182,6 +195,7 @@ def test_a_tiny_epsilon_prevents_division_by_zero():
     assert (rms_norm_naive(zero.bfloat16(), one.bfloat16(), 1e-12) == 0).all()
 
 
+# verdict: holds-when
 def test_type_as_keeps_the_dtype():
     def norm(x, weight):
         wide = x.float()
@@ -194,6 +208,7 @@ def test_type_as_keeps_the_dtype():
     assert rms_norm(x, torch.ones(64)).dtype == torch.bfloat16  # cast comes last
 
 
+# verdict: wrong
 def test_the_order_of_cast_and_gain_does_not_matter():
     x = random_tokens(256, 512).bfloat16()
     gain = (
@@ -212,6 +227,7 @@ def test_the_order_of_cast_and_gain_does_not_matter():
     assert 1.3 < error(llama(x)) / error(gemma(x)) < 1.5  # about the root of 2
 
 
+# verdict: holds-when
 def test_llama_rms_norm_is_t5_layer_norm():
     x, gain = random_tokens(64, 256).bfloat16(), 1 + random_tokens(256, seed=1) / 4
     llama, t5 = LlamaRMSNorm(256, eps=1e-6), T5LayerNorm(256, eps=1e-6)
@@ -223,6 +239,7 @@ def test_llama_rms_norm_is_t5_layer_norm():
     torch.testing.assert_close(t5(x), wide)  # T5 rounds nowhere
 
 
+# verdict: wrong
 def test_bfloat16_underflows_in_rms_norm():
     faint, large = torch.tensor([1e-4, 300.0]).bfloat16()
     assert faint.square() > 0 and large.square().isfinite()
@@ -230,6 +247,7 @@ def test_bfloat16_underflows_in_rms_norm():
     assert torch.finfo(torch.bfloat16).eps == 8 * torch.finfo(torch.float16).eps
 
 
+# verdict: holds-when
 def test_bfloat16_makes_the_upcast_unnecessary():
     x, gain = random_tokens(256, 512).bfloat16(), torch.ones(512).bfloat16()
     for scale in (1e-4, 1.0, 1e4):
@@ -243,6 +261,7 @@ def test_bfloat16_makes_the_upcast_unnecessary():
         assert 1.3 * error(rms_norm(row, eps=1e-12)) < naive < 0.01
 
 
+# verdict: wrong
 def test_rms_norm_is_safer_than_layer_norm_in_half_precision():
     def layer_norm_naive(x):
         centred = x - x.mean(-1, keepdim=True)
@@ -259,6 +278,7 @@ def test_rms_norm_is_safer_than_layer_norm_in_half_precision():
         assert (norm(x, (64,), eps=1e-5)[1] != 0).any()  # the same cure: float32
 
 
+# verdict: holds-when
 def test_default_epsilon_follows_the_dtype():
     for dtype in (torch.float32, torch.bfloat16, torch.float16):
         row = torch.full((8,), 2.0**-10, dtype=dtype)
@@ -269,6 +289,7 @@ def test_default_epsilon_follows_the_dtype():
         assert dtype == torch.float32 or own > 1000 * used
 
 
+# verdict: holds-when
 def test_one_epsilon_is_as_good_as_another():
     def ratio(size):  # of the outputs for the two, at an input of that RMS
         row = torch.full((8,), size, dtype=torch.float64)
@@ -280,15 +301,17 @@ def test_one_epsilon_is_as_good_as_another():
     assert ratio(0.001) > 2
 
 
+# verdict: holds-when
 def test_float32_rms_norm_cannot_overflow():
     x = torch.full((1, 8), 1e20)
-    assert x.isfinite().all() and x.square().isinf().all()
+    assert x.isfinite().all() and x.square().isinf().all()  # 3.4e38 is the largest
     assert torch.tensor([1.8e19, 1.9e19]).square().isinf().tolist() == [False, True]
     assert (rms_norm(x) == 0).all()
     assert (F.rms_norm(x, (8,), eps=1e-6) == 0).all()
     torch.testing.assert_close(rms_norm(x.double()), torch.ones(1, 8).double())
 
 
+# verdict: wrong
 def test_a_bfloat16_accumulator_is_enough():
     total = torch.zeros((), dtype=torch.bfloat16)
     ones = torch.ones(4096, dtype=torch.bfloat16)
@@ -298,12 +321,14 @@ def test_a_bfloat16_accumulator_is_enough():
     assert ones.sum() == 4096  # torch adds in float32 and rounds once
 
 
+# verdict: wrong
 def test_one_plus_offset_may_be_added_in_bfloat16():
     offset = torch.tensor([2.0**-8, 15.8125]).bfloat16()
     assert (1 + offset).tolist() == [1.0, 16.75]
     assert (1 + offset.float()).tolist() == [1.00390625, 16.8125]
 
 
+# verdict: wrong
 def test_a_high_correlation_proves_a_kernel_right():
     x, total = random_tokens(4096), torch.zeros((), dtype=torch.bfloat16)
     for square in x.square().bfloat16():  # a kernel whose sum stalls

@@ -22,6 +22,7 @@ def random_tokens(*shape, seed=0):
     return torch.randn(*shape, generator=generator, dtype=torch.float64)
 
 
+# verdict: holds
 def test_rms_norm_formula():
     x, gain, eps = random_tokens(5, 64).float(), torch.linspace(0.5, 1.5, 64), 1e-3
     formula = x / (x.square().mean(-1, keepdim=True) + eps).sqrt() * gain
@@ -31,6 +32,7 @@ def test_rms_norm_formula():
     assert F.rms_norm(torch.zeros(64), (64,), eps=0.0).isnan().all()
 
 
+# verdict: holds-when
 def test_two_places_of_epsilon_are_one_formula():
     eps = 1e-6
     rms = torch.tensor([1.0, 2.7e-5], dtype=torch.float64)  # an ordinary, a faint input
@@ -40,6 +42,7 @@ def test_two_places_of_epsilon_are_one_formula():
     assert inside[1] < 0.03 and outside[1] > 0.96
 
 
+# verdict: holds-when
 def test_epsilon_must_stand_inside_the_root():
     x = random_tokens(5, 64)
     x[-1] = 0  # what epsilon is for
@@ -52,6 +55,7 @@ def test_epsilon_must_stand_inside_the_root():
     assert gradient.isfinite().all()
 
 
+# verdict: holds-when
 def test_deep_activations_have_no_mean():
     def share(vector):  # of its energy along the all-ones direction
         return (vector.mean(-1).square() / vector.square().mean(-1)).mean()
@@ -62,6 +66,7 @@ def test_deep_activations_have_no_mean():
     assert abs(share(linear.relu()) - 1 / math.pi) < 0.01
 
 
+# verdict: holds-when
 def test_a_finished_model_takes_rms_norm_for_layer_norm():
     torch.manual_seed(0)
     model = SmallDecoder(d=32, layers=2, heads=2, context=16).double()
@@ -77,12 +82,14 @@ def test_a_finished_model_takes_rms_norm_for_layer_norm():
     torch.testing.assert_close(folded(text), model(text))
 
 
+# verdict: wrong
 def test_rms_norm_gives_unit_length():
     y = F.rms_norm(random_tokens(100, 512), (512,), eps=0.0)
     torch.testing.assert_close(y.norm(dim=-1), torch.full((100,), 512**0.5).double())
     assert y.norm(dim=-1).min() > 22  # not 1
 
 
+# verdict: holds-when
 def test_rms_norm_keeps_the_direction():
     x = random_tokens(100, 512).float()
     gain = 2 * torch.rand(512, generator=torch.Generator().manual_seed(1))
@@ -95,6 +102,7 @@ def test_rms_norm_keeps_the_direction():
     assert cosine(scaled).max() < 0.9
 
 
+# verdict: wrong
 def test_no_information_is_lost():
     x = random_tokens(100, 512)
     once, tenfold = (F.rms_norm(c * x, (512,), eps=0.0) for c in (1, 10))
@@ -103,6 +111,7 @@ def test_no_information_is_lost():
     assert not torch.allclose(x + once, 10 * x + tenfold)
 
 
+# verdict: holds-when
 def test_rms_norm_twice_is_rms_norm_once():
     def norm(x, gain):
         return F.rms_norm(x, (64,), gain, eps=1e-6)
@@ -115,6 +124,7 @@ def test_rms_norm_twice_is_rms_norm_once():
     assert (norm(once, learned) - once).abs().max() > 1
 
 
+# verdict: holds-when
 def test_layer_norm_keeps_the_direction():
     x = 2 + 5 * random_tokens(1000, 512)
     cosine = F.cosine_similarity(F.layer_norm(x, (512,)), x, dim=-1)
@@ -123,6 +133,7 @@ def test_layer_norm_keeps_the_direction():
     assert abs(cosine.mean() - 0.93) < 0.01
 
 
+# verdict: holds-when
 def test_rms_norm_sets_the_variance_to_one():
     for mean in (0.0, 2.0):
         x = mean + 5 * random_tokens(100, 512)
@@ -132,6 +143,7 @@ def test_rms_norm_sets_the_variance_to_one():
         assert variance.mean() > 0.99 if mean == 0 else variance.mean() < 0.9
 
 
+# verdict: wrong
 def test_variance_in_the_code_is_the_variance():
     line = "variance = hidden_states.pow(2).mean(-1, keepdim=True)"
     assert line in inspect.getsource(LlamaRMSNorm.forward)
@@ -142,6 +154,7 @@ def test_variance_in_the_code_is_the_variance():
     torch.testing.assert_close(centred.pow(2).mean(-1), centred.var(-1, correction=0))
 
 
+# verdict: holds-when
 def test_without_a_gain_the_model_can_express_less():
     x, gain = random_tokens(10, 64), 0.5 + random_tokens(64, seed=1).abs()
     weight = random_tokens(48, 64, seed=2)  # the linear layer that reads the norm
@@ -151,6 +164,7 @@ def test_without_a_gain_the_model_can_express_less():
     assert not list(NanoChatRMSNorm().parameters())
 
 
+# verdict: wrong
 def test_one_plus_gamma_starts_as_the_identity():
     x = 2 + 5 * random_tokens(10, 64).float()
     gemma, llama = GemmaRMSNorm(64, eps=1e-6), LlamaRMSNorm(64, eps=1e-6)
@@ -159,6 +173,7 @@ def test_one_plus_gamma_starts_as_the_identity():
     assert (gemma(x) - x).norm() > 0.7 * x.norm()
 
 
+# verdict: holds-when
 def test_one_plus_gamma_is_only_notation():
     plain, offset = (nn.Parameter(value) for value in (torch.ones(8), torch.zeros(8)))
     optimizer = torch.optim.SGD([plain, offset], lr=0.1, weight_decay=0.1)
@@ -169,6 +184,7 @@ def test_one_plus_gamma_is_only_notation():
     assert torch.equal(1 + offset, torch.ones(8))  # gain stays at 1
 
 
+# verdict: holds-when
 def test_rms_norm_halves_the_norm_parameters():
     def count(norm):
         return sum(p.numel() for p in norm.parameters())
@@ -178,6 +194,7 @@ def test_rms_norm_halves_the_norm_parameters():
     assert count(nn.LayerNorm(4096, bias=False)) == 4096
 
 
+# verdict: holds-when
 def test_llama_7b_spends_262_thousand_parameters_on_norms():
     with torch.device("meta"):
         model = LlamaForCausalLM(LlamaConfig())  # the defaults are the 7B model
@@ -187,6 +204,7 @@ def test_llama_7b_spends_262_thousand_parameters_on_norms():
     assert sum(norm.weight.numel() for norm in norms) == 266_240
 
 
+# verdict: wrong
 def test_saved_parameters_are_a_reason_for_rms_norm():
     with torch.device("meta"):
         model = LlamaForCausalLM(LlamaConfig())
@@ -197,6 +215,7 @@ def test_saved_parameters_are_a_reason_for_rms_norm():
     assert saved == 266_240 and 3.9e-5 < saved / total < 4.0e-5
 
 
+# verdict: wrong
 def test_t5_layer_norm_is_layer_norm():
     x = 2 + random_tokens(10, 64).float()
     t5 = T5LayerNorm(64, eps=1e-6)
@@ -207,12 +226,14 @@ def test_t5_layer_norm_is_layer_norm():
     torch.testing.assert_close(t5(centred), layer_norm(x))  # what it leaves out
 
 
+# verdict: wrong
 def test_rms_norm_ignores_a_shift():
     x, d = random_tokens(10, 64), (64,)
     assert (F.layer_norm(x + 5, d) - F.layer_norm(x, d)).abs().max() < 1e-9
     assert (F.rms_norm(x + 5, d) - F.rms_norm(x, d)).abs().max() > 1
 
 
+# verdict: holds-when
 def test_rms_norm_ignores_every_rescaling():
     def norm(x):
         return F.rms_norm(x, (64,), eps=1e-6)
@@ -223,6 +244,7 @@ def test_rms_norm_ignores_every_rescaling():
     assert norm(1e-4 * x).abs().max() < 0.2 * norm(x).abs().max()  # epsilon rules
 
 
+# verdict: wrong
 def test_rms_may_run_over_the_sequence_too():
     x = random_tokens(7, 16)  # (time, features) of one sequence
     longer = x.clone()
@@ -233,6 +255,7 @@ def test_rms_may_run_over_the_sequence_too():
     assert whole[0].abs().max() > 0.5  # the first token has seen the last
 
 
+# verdict: wrong
 def test_the_root_may_be_detached():
     x, g = random_tokens(10, 64).requires_grad_(), random_tokens(10, 64, seed=1)
     rms = x.square().mean(-1, keepdim=True).sqrt()
@@ -243,6 +266,7 @@ def test_the_root_may_be_detached():
     assert (detached * x).sum(-1).abs().max() > 1
 
 
+# verdict: wrong
 def test_gradients_keep_their_size():
     def gradient(x):
         x = x.clone().requires_grad_()
@@ -255,6 +279,7 @@ def test_gradients_keep_their_size():
     torch.testing.assert_close(*outputs)  # it is the output that stays
 
 
+# verdict: holds-when
 def test_some_features_estimate_the_root_as_well():
     def partial(x, count=16):
         return x / x[:, :count].square().mean(-1, keepdim=True).sqrt()
