@@ -19,6 +19,7 @@ from functools import partial
 from scripts.measure.design import Design, Run
 from scripts.measure.records import Step
 from scripts.measure.spread import integer, number, paired, span
+from scripts.measure.texts import design_words, figure_words
 
 METHOD = (
     "AdamW with betas 0.9 and 0.95, weight decay 0.1 on matrices, gradients clipped at "
@@ -213,7 +214,7 @@ def _listed(rates: list[float]) -> str:
 
 
 def facts(record) -> dict[str, str]:
-    from math import isfinite
+    from math import isfinite, isinf
     from statistics import median
 
     setting, rates = SIZES[record.size], _rates(record)
@@ -226,15 +227,18 @@ def facts(record) -> dict[str, str]:
         "held_out": integer(setting["pieces"] * setting["context"]),
         "rates": _listed(rates),
         "guess": number(guess),
+        "runs_per_arm": str(len(rates) * len(SEEDS)),
     }
     best = {arm: _best(record, arm) for arm in (*ARMS, *CONTROLS)}
     ends = {arm: _losses(record, arm, rate) for arm, rate in best.items()}
     for arm, rate in best.items():
-        learned = _learned(record, arm)
+        learned, finite = _learned(record, arm), all(map(isfinite, ends[arm]))
+        every = [loss for rate in rates for loss in _losses(record, arm, rate)]
         found |= {
             f"{arm}_rate": f"{rate:g}",
-            f"{arm}_end": number(median(ends[arm]), 3),
-            f"{arm}_end_range": span(ends[arm], 3),
+            f"{arm}_end": number(median(ends[arm]), 3) if finite else "\u2013",
+            f"{arm}_end_range": span(ends[arm], 3) if finite else "\u2013",
+            f"{arm}_lost": str(sum(map(isinf, every))),
             f"{arm}_learned": _listed(learned),
             f"{arm}_greatest_learned": _listed(learned[-1:]),
         }
@@ -269,107 +273,10 @@ DESIGN = Design(
     without_layers="no_layers",
     frozen=FROZEN,
     runs=_runs,
-    words={
-        "zh": {
-            "question": (
-                "没有归一化层的解码器在哪些学习率下用得上自己的层？在各自最好的学习率下，"
-                "与带 RMSNorm 的相比损失差多少？"
-            ),
-            "refuted_by": (
-                "“没有归一化也能训练”会被这样的结果推翻：没有任何学习率能让它同时低于没有层的"
-                "模型和各块冻结的同一模型。“小的起点代替了归一化”会被这样的结果推翻："
-                "同样的起点加上 RMSNorm 之后明显更低。"
-            ),
-            "stopping": (
-                "每次训练 {steps} 步，种子和学习率事先定好，不看结果加减；损失不是"
-                "有限数时提前结束。"
-            ),
-            "arms": {
-                "no_layers": "没有层，保留最后的 RMSNorm",
-                "no_layers_bare": "没有层，也没有归一化：也就是各块冻结的 ReZero",
-            },
-        },
-        "en": {
-            "question": (
-                "At which learning rates does a decoder without norm layers use its "
-                "layers, and how far is its loss from RMSNorm's, each at its best rate?"
-            ),
-            "refuted_by": (
-                "'It trains without norms' falls if no rate takes it below a model "
-                "without layers and its own frozen blocks. 'A small start stands in "
-                "for the norm' falls if that start with RMSNorm ends clearly lower."
-            ),
-            "stopping": (
-                "Each run takes {steps} steps; seeds and rates were fixed before and "
-                "none was added or left out. A loss that is not finite ends a run."
-            ),
-            "arms": {
-                "no_layers": "no layers, with the last RMSNorm",
-                "no_layers_bare": "no layers and no norm: ReZero with frozen blocks",
-            },
-        },
-    },
+    **design_words(__file__),
 )
 
-WORDS = {
-    "zh": {
-        "title": "没有归一化层的解码器与对照",
-        "rms_norm": "RMSNorm（Pre-Norm）",
-        "rms_norm_small": "RMSNorm，小分支",
-        "dyt_half": "DyT，α 从 0.5 开始",
-        "plain": "什么都不加",
-        "skip_init": "SkipInit",
-        "re_zero": "ReZero",
-        "no_layers": "没有层",
-        "frozen": "各块冻结",
-        "rate": "学习率（对数刻度）",
-        "loss": "留出损失（nat/字节）",
-        "band": "线：{seeds} 个种子的中位数；色带：从最小到最大。",
-        "caption": (
-            "在标准库源码上训练的字节级解码器（d = {d}，{layers} 层，每次训练 {bytes} "
-            "字节）：各学习率下的留出损失，以及没有层、各块冻结的对照。"
-        ),
-        "alt": (
-            "一幅折线图，横轴是学习率（{rates}），纵轴是留出损失。各自最好的中位数："
-            "RMSNorm {rms_norm_end}，小分支的 RMSNorm {rms_norm_small_end}，DyT "
-            "{dyt_half_end}，什么都不加 {plain_end}，SkipInit {skip_init_end}，ReZero "
-            "{re_zero_end}；灰线是对照：没有层 {no_layers_end}，没有层也没有归一化 "
-            "{no_layers_bare_end}，"
-            "各块冻结时 RMSNorm {frozen_rms_norm_end}，小分支的 RMSNorm "
-            "{frozen_rms_norm_small_end}，DyT {frozen_dyt_half_end}，什么都不加 "
-            "{frozen_plain_end}，SkipInit {frozen_skip_init_end}。"
-        ),
-    },
-    "en": {
-        "title": "Decoders without norm layers, and controls",
-        "rms_norm": "RMSNorm (Pre-Norm)",
-        "rms_norm_small": "RMSNorm, small branches",
-        "dyt_half": "DyT, α from 0.5",
-        "plain": "nothing at all",
-        "skip_init": "SkipInit",
-        "re_zero": "ReZero",
-        "no_layers": "no layers",
-        "frozen": "blocks frozen",
-        "rate": "learning rate (logarithmic)",
-        "loss": "held-out loss (nats/byte)",
-        "band": "Line: median of {seeds} seeds. Band: least to greatest.",
-        "caption": (
-            "Byte-level decoders trained on the standard library's sources (d = {d}, "
-            "{layers} layers, {bytes} bytes a run): held-out loss by learning rate, "
-            "with the controls without layers and with frozen blocks."
-        ),
-        "alt": (
-            "A line chart of the held-out loss over the learning rate ({rates}). The "
-            "best medians: RMSNorm {rms_norm_end}, RMSNorm with small branches "
-            "{rms_norm_small_end}, DyT {dyt_half_end}, nothing at all {plain_end}, "
-            "SkipInit {skip_init_end}, ReZero {re_zero_end}. Grey lines are controls: "
-            "no layers {no_layers_end}, neither layers nor norm {no_layers_bare_end}; "
-            "with frozen blocks RMSNorm {frozen_rms_norm_end}, RMSNorm with small "
-            "branches {frozen_rms_norm_small_end}, DyT {frozen_dyt_half_end}, nothing "
-            "at all {frozen_plain_end}, SkipInit {frozen_skip_init_end}."
-        ),
-    },
-}
+WORDS = figure_words(__file__)
 
 
 def plot(record, words):
