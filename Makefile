@@ -4,10 +4,10 @@ PIP = 26.1
 BIN = .venv/bin
 BUILD = $(BIN)/python scripts/build.py
 
-.PHONY: help serve site offline test measure reproduce render check clean
+.PHONY: help serve site offline test test-fast measure reproduce render check clean
 
 help:
-	@echo "make serve | site | offline | test | measure | reproduce | render | check | clean"
+	@echo "make serve | site | offline | test | test-fast | measure | reproduce | render | check | clean"
 
 serve: .venv/site.installed
 	$(BUILD) serve
@@ -20,6 +20,11 @@ offline: .venv/site.installed
 
 test: .venv/test.installed
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
+
+# The laws, and the tests of pages and snippets that differ from main.
+test-fast: .venv/test.installed
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile \
+	  $$($(BIN)/python -m tests.touched)
 
 measure: .venv/run.installed
 	$(BUILD) measure

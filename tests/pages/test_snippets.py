@@ -4,6 +4,7 @@ import io
 import re
 import runpy
 from contextlib import redirect_stdout
+from functools import cache
 from pathlib import Path
 
 import markdown
@@ -37,11 +38,17 @@ def violations(text: str) -> list[str]:
     return found
 
 
-def unshown(file: str, text: str, embeds: list[tuple[str, str | None]]) -> list[str]:
+def unshown(file: str, text: str, shown: list[tuple[str, str | None]]) -> list[str]:
     """How one page fails to show a snippet whole and in order."""
-    here = [section for name, section in embeds if name == file]
+    here = [section for name, section in shown if name == file]
     whole: list[str | None] = [*source.sections(text)] or [None]
     return [f"page shows {here}, the file holds {whole}"] if here != whole else []
+
+
+@cache
+def embeds(text: str) -> list[tuple[str, str | None]]:
+    """What a page shows: files and sections, in order."""
+    return [fence.embed for fence in source.fences(text) if fence.embed]
 
 
 @pytest.mark.parametrize("file", PROGRAMS)
@@ -55,9 +62,8 @@ def test_shown_whole_and_in_order(file, pages, obeyed):
     text = (source.SNIPPETS / file).read_text(encoding="utf-8")
     showing = {}
     for page in pages:
-        embeds = [fence.embed for fence in source.fences(page.text) if fence.embed]
-        if any(name == file for name, _ in embeds):
-            showing[page.where] = unshown(file, text, embeds)
+        if any(name == file for name, _ in embeds(page.text)):
+            showing[page.where] = unshown(file, text, embeds(page.text))
     obeyed([] if showing else [f"snippets/{file} is on no page"])
     obeyed(f"{where}: {file}: {v}" for where, vs in showing.items() for v in vs)
 
