@@ -26,6 +26,7 @@ UNDECLARED: set[str] = set()
 LANGUAGES = {"zh", "en"}
 APART = 4  # between the narrowest and the widest model at initialization
 FEWEST_RATES = 3  # with the best of them inside
+PAIRING = ("paired", "against")  # spread.paired, and what findings.Found makes of it
 FEWEST_SEEDS = {"small": 5}  # elsewhere 3
 
 
@@ -129,15 +130,15 @@ def pairs(module, record) -> dict[str, str]:
 
 def helper(module, record) -> dict[str, str]:
     """Differences: facts take them from the paired helper, with standard error."""
-    if "differences" not in module.DESIGN.says or _calls(module, "paired"):
+    if "differences" not in module.DESIGN.says or _calls(module, *PAIRING):
         return {}
     return {"paired": "facts() does not use spread.paired"}
 
 
-def _calls(module, name: str) -> bool:
+def _calls(module, *names: str) -> bool:
     tree = ast.parse(Path(module.__file__).read_text(encoding="utf-8"))
     used = (n for n in ast.walk(tree) if isinstance(n, ast.Name | ast.Attribute))
-    return any(getattr(n, "id", getattr(n, "attr", None)) == name for n in used)
+    return any(getattr(n, "id", getattr(n, "attr", None)) in names for n in used)
 
 
 def stopping(module, record) -> dict[str, str]:

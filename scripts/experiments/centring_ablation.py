@@ -30,8 +30,10 @@ Before training there is no learning rate (null).
 from functools import partial
 
 from scripts.measure.design import Design, Run
+from scripts.measure.draw import band
+from scripts.measure.findings import Found, best, with_inf
 from scripts.measure.records import Step
-from scripts.measure.spread import integer, number, paired, span
+from scripts.measure.spread import integer, number, paired
 from scripts.measure.texts import design_words, figure_words
 
 PARALLEL = True
@@ -303,9 +305,7 @@ def _values(record, **wanted) -> list[list]:
 def _losses(record, setting: str, arm: str, rate: float) -> list[float]:
     """Held-out losses after training, one for each seed; infinite if not finite."""
     wanted = dict(setting=setting, arm=arm, rate=rate, stage="after", quantity="loss")
-    return [
-        float("inf") if loss is None else loss for (loss,) in _values(record, **wanted)
-    ]
+    return with_inf(loss for (loss,) in _values(record, **wanted))
 
 
 def _rates(record) -> list[float]:
@@ -313,12 +313,7 @@ def _rates(record) -> list[float]:
 
 
 def _best(record, setting: str, arm: str) -> float:
-    """The learning rate with the least median loss."""
-    from statistics import median
-
-    return min(
-        _rates(record), key=lambda rate: median(_losses(record, setting, arm, rate))
-    )
+    return best(_rates(record), lambda rate: _losses(record, setting, arm, rate))
 
 
 def _profile(record, setting: str, arm: str, stage: str, quantity: str) -> list[list]:
@@ -341,14 +336,13 @@ def _rate(value: float) -> str:
 
 
 def facts(record) -> dict[str, str]:
-    from math import isfinite
     from statistics import mean, median
 
     from scripts.measure.batching import batching_facts
 
     size = SIZES[record.size]
     rates = _rates(record)
-    found = {name: str(size[name]) for name in ("d", "shallow", "deep", "steps")}
+    found = Found({n: str(size[n]) for n in ("d", "shallow", "deep", "steps")})
     found |= {
         "seeds": str(len(record.provenance["seeds"])),
         "long_steps": str(LONGER * size["steps"]),
@@ -362,25 +356,20 @@ def facts(record) -> dict[str, str]:
         "hidden_chance": _percent(1 / (4 * size["d"])),
         "uniform": f"{UNIFORM:.2f}",
     }
-    best = {}
+    at_best = {}
     for setting, arms in SETTINGS.items():
         for arm in arms:
             name, rate = f"{setting}_{arm}", _best(record, setting, arm)
-            best[name] = losses = _losses(record, setting, arm, rate)
+            at_best[name] = _losses(record, setting, arm, rate)
+            found.median(name, at_best[name], 3)
             every = [x for r in rates for x in _losses(record, setting, arm, r)]
             found |= {
-                name: number(median(losses), 3),
-                f"{name}_range": span(losses, 3),
                 f"{name}_rate": _rate(rate),
                 f"{name}_diverged": str(sum(loss > UNIFORM for loss in every)),
             }
-            (before,) = zip(
-                *_values(
-                    record, setting=setting, arm=arm, stage="before", quantity="loss"
-                ),
-                strict=True,
-            )
-            found[f"{name}_loss_before"] = number(median(before), 1)
+            drawn = dict(setting=setting, arm=arm, stage="before", quantity="loss")
+            before = median(loss for (loss,) in _values(record, **drawn))
+            found[f"{name}_loss_before"] = number(before, 1)
             for stage in ("before", "after"):
                 for quantity in ("share", "hidden"):
                     means = [
@@ -394,7 +383,7 @@ def facts(record) -> dict[str, str]:
     found["at_edge"] = str(
         sum(
             found[f"{name}_rate"] in (_rate(rates[0]), _rate(rates[-1]))
-            for name in best
+            for name in at_best
         )
     )
     pairs = {
@@ -408,14 +397,9 @@ def facts(record) -> dict[str, str]:
         for arm in SETTINGS["offset"]
     }
     for name, (first, second) in pairs.items():
-        both = zip(best[first], best[second], strict=True)
-        gaps = [0.0 if a == b else a - b for a, b in both]  # both may be infinite
-        found[name] = number(median(gaps), 3)
-        found[f"{name}_range"] = span(gaps, 3)
-        found[f"{name}_positive"] = str(sum(gap > 0 for gap in gaps))
-        if all(map(isfinite, best[first] + best[second])):
-            found[f"{name}_paired"] = (gap := paired(best[first], best[second])).text()
-            found[f"{name}_bound"] = gap.bound()
+        pair = at_best[first], at_best[second]
+        found.against(name, *pair)
+        found[f"{name}_positive"] = str(sum(a > b for a, b in zip(*pair, strict=True)))
     whole = [setting for setting, arms in SETTINGS.items() if len(arms) == len(ARMS)]
     gaps = [
         paired(*(_losses(record, setting, arm, rate) for arm in GAPS[0][1:]))
@@ -453,9 +437,9 @@ def facts(record) -> dict[str, str]:
     (at_once,) = _values(record, quantity="seconds_together")
     runs = len(rates) * len(record.provenance["seeds"])
     found["arm_runs"] = str(runs)
-    found["cells"] = str(len(best))
+    found["cells"] = str(len(at_best))
     found["compared_runs"] = str(runs * 2 * len(whole))
-    found["all_runs"] = str(runs * len(best))
+    found["all_runs"] = str(runs * len(at_best))
     return found | batching_facts(one_by_one, at_once, runs, size["steps"])
 
 
@@ -493,33 +477,20 @@ def plot(record, words):
     from scripts.measure import look
 
     rates = _rates(record)
-    shown = [setting for setting, arms in SETTINGS.items() if len(arms) == len(ARMS)]
+    whole = [setting for setting, arms in SETTINGS.items() if len(arms) == len(ARMS)]
     lost = {
         (setting, arm): [_losses(record, setting, arm, rate) for rate in rates]
-        for setting in shown
+        for setting in whole
         for arm in ARMS
     }
     least = min(min(map(min, losses)) for losses in lost.values())
     bottom, top = least - 0.05, least + 1.05
     figure, axes = look.new_figure(words, record, rows=4, height=9.6)
-    for axis, setting in zip(axes, shown, strict=False):
+    for axis, setting in zip(axes, whole, strict=False):
         for series, arm in enumerate(ARMS):
-            losses, drawn = lost[setting, arm], look.style(series)
-            axis.plot(
-                rates,
-                [min(median(each), top) for each in losses],
-                label=words[arm],
-                clip_on=False,
-                **drawn,
-            )
-            axis.fill_between(
-                rates,
-                [min(*each, top) for each in losses],
-                [min(max(each), top) for each in losses],
-                color=drawn["color"],
-                alpha=0.13,
-                linewidth=0,
-            )
+            shown = [[min(x, top) for x in losses] for losses in lost[setting, arm]]
+            style = look.style(series) | {"clip_on": False, "label": words[arm]}
+            band(axis, rates, shown, style)
         axis.set_title(words[setting])
         axis.set_xscale("log")
         axis.set_xlabel(words["rate"])
@@ -528,17 +499,12 @@ def plot(record, words):
         look.plain_log(axis.xaxis)
     last = axes[-1]
     for series, arm in enumerate(ARMS):
-        drawn = look.style(series)
         places = [
             [100 * value for value in values]
             for values in _profile(record, "scaled", arm, "after", "share")
         ]
         numbers = range(1, len(places) + 1)
-        last.plot(numbers, list(map(median, places)), label="_after", **drawn)
-        low, high = list(map(min, places)), list(map(max, places))
-        last.fill_between(
-            numbers, low, high, color=drawn["color"], alpha=0.13, linewidth=0
-        )
+        band(last, numbers, places, look.style(series), label="_after")
     before = _profile(record, "scaled", "rms_norm", "before", "share")
     drawn = look.style(1) | {"markerfacecolor": "none", "markeredgewidth": 1.2}
     last.plot(

@@ -23,8 +23,10 @@ batching, the loss of the bytes' frequencies and seconds of rounds.
 from functools import partial
 
 from scripts.measure.design import Design, Run
+from scripts.measure.draw import band, log_ticks, name_axes
+from scripts.measure.findings import Found, best, with_inf
 from scripts.measure.records import Step
-from scripts.measure.spread import integer, paired
+from scripts.measure.spread import integer, number
 from scripts.measure.texts import design_words, figure_words
 
 SEEDS = tuple(range(5))
@@ -356,7 +358,7 @@ def _runs(record, arm, rate, steps=None) -> list[list[float]]:
         for row in _quantity(record, "held_out")
         if (row["arm"], row["rate"], row["steps"]) == (arm, rate, steps)
     )
-    return [[float("inf") if v is None else v for v in values] for _, values in found]
+    return [with_inf(values) for _, values in found]
 
 
 def _ends(record, arm, rate, steps=None) -> list[float]:
@@ -364,10 +366,11 @@ def _ends(record, arm, rate, steps=None) -> list[float]:
 
 
 def _best(record, arm, steps=None) -> float:
-    """The learning rate of the least median loss at the end."""
-    from statistics import median
+    return best(_rates(record), lambda rate: _ends(record, arm, rate, steps))
 
-    return min(_rates(record), key=lambda r: median(_ends(record, arm, r, steps)))
+
+def _best_ends(record, arm, steps=None) -> list[float]:
+    return _ends(record, arm, _best(record, arm, steps), steps)
 
 
 def _moments(record, steps=None) -> list[int]:
@@ -386,15 +389,6 @@ def _diverged(record, arm, rates) -> int:
     """Runs that end no better than the bytes' frequencies, or not finite."""
     ends = [end for rate in rates for end in _ends(record, arm, rate)]
     return sum(not end < _guess(record) for end in ends)
-
-
-def _number(value: float, digits: int = 2) -> str:
-    digits = 0 if value > 1000 else digits
-    return f"{value:.{digits}f}".replace("-", "\u2212")
-
-
-def _range(values: list[float], digits: int = 2) -> str:
-    return f"[{_number(min(values), digits)}, {_number(max(values), digits)}]"
 
 
 def _steps_to(curve: list[tuple[int, float]], loss: float) -> tuple[str, float]:
@@ -416,7 +410,6 @@ def _steps_to(curve: list[tuple[int, float]], loss: float) -> tuple[str, float]:
 
 
 def facts(record) -> dict[str, str]:
-    from math import isfinite
     from statistics import median
 
     from scripts.measure.batching import batching_facts
@@ -424,9 +417,11 @@ def facts(record) -> dict[str, str]:
     setting = SIZES[record.size]
     lengths, rates = _lengths(record), _rates(record)
     most = lengths[-1]
-    found = {
+    sizes = ("d", "layers", "heads", "hidden", "context", "batch", "steps")
+    found = Found({name: str(setting[name]) for name in sizes})
+    found |= {
         "seeds": str(len(SEEDS)),
-        "guess": _number(_guess(record)),
+        "guess": number(_guess(record)),
         "rates": ", ".join(f"{rate:g}" for rate in rates),
         "runs_per_arm": str(len(SEEDS) * len(rates)),
         "lengths": ", ".join(map(str, lengths)),
@@ -435,57 +430,42 @@ def facts(record) -> dict[str, str]:
             EVALUATION[record.size] * setting["batch"] * setting["context"]
         ),
     }
-    for name in ("d", "layers", "heads", "hidden", "context", "batch", "steps"):
-        found[name] = str(setting[name])
 
-    def gaps_of(name, arm, other, steps=most):
-        """Notes the differences at the best rates: median, range, mean and error."""
-        ours, theirs = (
-            _ends(record, each, _best(record, each, steps), steps)
-            for each in (arm, other)
-        )
-        gaps = [one - two for one, two in zip(ours, theirs, strict=True)]
-        found[name] = _number(median(gaps), 3)
-        found[f"{name}_range"] = _range(gaps, 3)
-        if all(map(isfinite, ours + theirs)):
-            found[f"{name}_paired"] = (gap := paired(ours, theirs)).text()
-            found[f"{name}_bound"] = gap.bound()
+    def against(name, arm, other, steps=most):
+        pair = (_best_ends(record, each, steps) for each in (arm, other))
+        found.against(name, *pair)
 
     at = _moments(record)
     places = {"start": 0, "after_first": 1, "after_half": at.index(most // 2)}
     found["first"], found["half"] = str(at[1]), str(most // 2)
     at_edge = []
     for arm in ARMS:
-        best = _best(record, arm)
-        ends = _ends(record, arm, best)
-        found[f"{arm}_rate"] = f"{best:g}"
-        found[f"{arm}_end"] = _number(median(ends))
-        found[f"{arm}_end_range"] = _range(ends)
-        gaps_of(f"{arm}_gap", arm, "rms_norm")
+        rate = _best(record, arm)
+        found[f"{arm}_rate"] = f"{rate:g}"
+        found.median(f"{arm}_end", _best_ends(record, arm))
+        against(f"{arm}_gap", arm, "rms_norm")
         found[f"{arm}_diverged"] = str(_diverged(record, arm, rates))
-        found[f"{arm}_diverged_at_best"] = str(_diverged(record, arm, [best]))
-        if best in (rates[0], rates[-1]):
+        found[f"{arm}_diverged_at_best"] = str(_diverged(record, arm, [rate]))
+        if rate in (rates[0], rates[-1]):
             at_edge.append(arm)
         for name, place in places.items():
-            losses = [values[place] for values in _runs(record, arm, best)]
-            found[f"{arm}_{name}"] = _number(median(losses))
+            loss = median(values[place] for values in _runs(record, arm, rate))
+            found[f"{arm}_{name}"] = number(loss, 0 if loss > 1000 else 2)
     found["at_edge"] = str(len(at_edge))
 
     fast = rates[-2]  # what a version without norms pays below the greatest rate
-    ours, theirs = (_ends(record, each, fast, most) for each in ("plain", "rms_norm"))
     found["rate_fast"] = f"{fast:g}"
-    if all(map(isfinite, ours + theirs)):
-        found["plain_gap_fast_paired"] = paired(ours, theirs).text()
-    gaps_of("norms_less_gap", "skip_init", "rms_norm_small")  # small branches in both
+    pair = (_ends(record, each, fast) for each in ("plain", "rms_norm"))
+    found.paired("plain_gap_fast", *pair, end="_paired")
+    against("norms_less_gap", "skip_init", "rms_norm_small")  # small branches in both
     curves: dict[str, list] = {arm: [] for arm in LENGTHS}
     for name, steps in zip(LENGTH_NAMES, lengths, strict=True):
         found[name] = str(steps)
         for arm, curve in curves.items():
-            best = _best(record, arm, steps)
-            curve.append((steps, median(_ends(record, arm, best, steps))))
-            found[f"{arm}_{name}"] = _number(curve[-1][1])
-            found[f"{arm}_{name}_rate"] = f"{best:g}"
-        gaps_of(f"ngpt_gap_{name}", "ngpt", "rms_norm", steps)
+            curve.append((steps, median(_best_ends(record, arm, steps))))
+            found[f"{arm}_{name}"] = number(curve[-1][1])
+            found[f"{arm}_{name}_rate"] = f"{_best(record, arm, steps):g}"
+        against(f"ngpt_gap_{name}", "ngpt", "rms_norm", steps)
     for name, (_, loss) in zip(LENGTH_NAMES, curves["ngpt"], strict=True):
         sign, needed = _steps_to(curves["rms_norm"], loss)
         found[f"rms_norm_steps_for_{name}"] = f"{sign}{needed:.0f}"
@@ -526,13 +506,11 @@ WORDS = figure_words(__file__)
 def plot(record, words):
     from statistics import median
 
-    from matplotlib.ticker import FixedLocator, NullLocator
-
     from scripts.measure import look
 
     rates, lengths, guess = _rates(record), _lengths(record), _guess(record)
     figure, (top, middle, bottom) = look.new_figure(words, record, rows=3, height=7.6)
-    least = min(min(_ends(record, arm, _best(record, arm))) for arm in ARMS)
+    least = min(min(_best_ends(record, arm)) for arm in ARMS)
     ceiling = guess + 0.08 * (guess - least)
 
     def style(arm):
@@ -547,20 +525,14 @@ def plot(record, words):
 
     def draw(axis, arm, places, samples):
         samples = [[min(v, 2 * ceiling) for v in values] for values in samples]
-        drawn = style(arm)
-        axis.plot(places, list(map(median, samples)), label=words[arm], **drawn)
-        low, high = list(map(min, samples)), list(map(max, samples))
-        axis.fill_between(
-            places, low, high, color=drawn["color"], alpha=0.13, linewidth=0
-        )
+        band(axis, places, samples, style(arm), label=words[arm])
 
     for arm in ARMS:
         draw(top, arm, rates, [_ends(record, arm, rate) for rate in rates])
         curves = _runs(record, arm, _best(record, arm))
         draw(middle, arm, _moments(record), list(zip(*curves, strict=True)))
         if arm in LENGTHS:
-            ends = [_ends(record, arm, _best(record, arm, n), n) for n in lengths]
-            draw(bottom, arm, lengths, ends)
+            draw(bottom, arm, lengths, [_best_ends(record, arm, n) for n in lengths])
     for rate in rates:
         lost = [arm for arm in ARMS if not median(_ends(record, arm, rate)) < guess]
         for i, arm in enumerate(lost):  # side by side
@@ -577,19 +549,14 @@ def plot(record, words):
     for axis in (top, middle):
         axis.axhline(guess, marker="none", label=words["guess"], **dashed)
         axis.set_ylim(least - 0.04 * (guess - least), ceiling)
-    for axis, title, below in (
-        (top, "by_rate", "rate"),
-        (middle, "by_step", "step"),
-        (bottom, "by_length", "length"),
-    ):
-        axis.set_title(words[title])
-        axis.set_xlabel(words[below])
-        axis.set_ylabel(words["loss"])
-    for axis, places in ((top, rates), (bottom, lengths)):
-        axis.set_xscale("log")
-        axis.xaxis.set_major_locator(FixedLocator(places))
-        axis.xaxis.set_minor_locator(NullLocator())
-        axis.set_xticks(places, [f"{place:g}" for place in places])
+    name_axes(
+        words,
+        (top, "by_rate", "rate", "loss"),
+        (middle, "by_step", "step", "loss"),
+        (bottom, "by_length", "length", "loss"),
+    )
+    log_ticks(top, rates)
+    log_ticks(bottom, lengths)
     look.legend(figure)
     look.footer(figure, record, words, words["band"])
     return figure

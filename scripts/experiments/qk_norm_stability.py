@@ -25,7 +25,7 @@ from functools import cache, partial
 
 from scripts.measure.design import Design, Run
 from scripts.measure.draw import band, level, log_ticks, name_axes
-from scripts.measure.findings import Found, apart, best, with_inf
+from scripts.measure.findings import Found, best, with_inf
 from scripts.measure.records import Step
 from scripts.measure.spread import integer
 from scripts.measure.texts import design_words, figure_words
@@ -405,10 +405,6 @@ def facts(record) -> dict[str, str]:
     }
     found |= {f"rate_{word}": f"{rate:g}" for word, rate in NAMED.items()}
 
-    def against(name, ours, theirs, digits):
-        found.median(name, apart(ours, theirs), digits)
-        found.paired(name, ours, theirs, end="_paired")
-
     for arm in ARMS:
         last = {rate: _last(record, "loss", arm, rate) for rate in RATES}
         every = [loss for losses in last.values() for loss in losses]
@@ -421,15 +417,15 @@ def facts(record) -> dict[str, str]:
         others = [other for other in ("plain", "qk_norm") if other != arm]
         for other in others:
             theirs = _last(record, "loss", other, _best(record, other))
-            against(f"{arm}_best_minus_{other}", last[rate], theirs, 3)
+            found.against(f"{arm}_best_minus_{other}", last[rate], theirs)
             theirs = _sensitivities(record, other)
-            against(f"{arm}_sensitivity_minus_{other}", sensitivities, theirs, 3)
+            found.against(f"{arm}_sensitivity_minus_{other}", sensitivities, theirs)
         for word, rate in NAMED.items():
             losses = _capped_losses(record, arm, rate)
             found.median(f"{arm}_loss_{word}", losses)
             for other in others:
                 theirs = _capped_losses(record, other, rate)
-                against(f"{arm}_minus_{other}_{word}", losses, theirs, 2)
+                found.against(f"{arm}_minus_{other}_{word}", losses, theirs, 2)
             found[f"{arm}_diverged_{word}"] = str(
                 sum(not value < frequency for value in last[rate])
             )

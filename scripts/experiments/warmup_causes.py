@@ -34,8 +34,9 @@ from functools import partial
 
 from scripts.measure.corpus import corpus, loss_of, sample
 from scripts.measure.design import Design, Run
+from scripts.measure.findings import Found, best, gap
 from scripts.measure.records import Step
-from scripts.measure.spread import integer, number, span
+from scripts.measure.spread import integer, number
 from scripts.measure.texts import design_words, figure_words
 
 METHOD = (
@@ -495,27 +496,14 @@ def _mean(losses: dict[float, list[float]]) -> list[float]:
     return [sum(each) / len(each) for each in zip(*losses.values(), strict=True)]
 
 
-def _best(losses: dict[float, list[float]]) -> float:
-    """The rate of the least median loss."""
-    from statistics import median
-
-    return min(losses, key=lambda rate: median(losses[rate]))
-
-
 def facts(record) -> dict[str, str]:
-    from statistics import median
-
-    from scripts.measure.spread import paired
-
     size = SIZES[record.size]
     frequencies = _frequencies(record)
     rates = size["rates"]
     middle = rates[min(MIDDLE, len(rates) - 1)]
-    found = {
+    found = Found({name: str(size[name]) for name in ("d", "layers", "steps")})
+    found |= {
         "seeds": str(len(record.provenance["seeds"])),
-        "d": str(size["d"]),
-        "layers": str(size["layers"]),
-        "steps": str(size["steps"]),
         "tokens": str(size["batch"] * size["context"]),
         "held_out": integer(size["pieces"] * size["context"]),
         "warm": f"{100 * WARM:.0f} %",
@@ -532,82 +520,61 @@ def facts(record) -> dict[str, str]:
         "runs": str(len(record.select(quantity="loss"))),
     }
 
-    def note(name, values, digits):
-        found[name] = number(median(values), digits)
-        found[f"{name}_range"] = span(values, digits)
-
     arms = [(placement, arm) for placement in ARMS for arm in ARMS[placement]]
     for placement, arm in [*arms, *(("post", arm) for arm in CONTROLS)]:
         name = f"{placement}_{arm}"
         losses = _losses(record, placement, arm)
         runs = record.select(placement=placement, arm=arm, quantity="loss")
-        best = _best(losses)
+        rate = best(losses, losses.get)
         found[f"{name}_stuck"] = str(sum(_stuck(row, frequencies) for row in runs))
-        found[f"{name}_best_rate"] = f"{best:g}"
-        note(f"{name}_best", losses[best], 2)
-        note(f"{name}_mean", _mean(losses), 2)
-        rate = middle if arm not in SGD else best
-        note(f"{name}_middle", losses[rate], 2)
-        learned = [
-            rate for rate, own in losses.items() if max(own) <= frequencies - MARGIN
-        ]
+        found[f"{name}_best_rate"] = f"{rate:g}"
+        found.median(f"{name}_best", losses[rate])
+        found.median(f"{name}_mean", _mean(losses))
+        found.median(f"{name}_middle", losses[rate if arm in SGD else middle])
+        learned = [r for r, own in losses.items() if max(own) <= frequencies - MARGIN]
         found[f"{name}_reach"] = f"{max(learned):g}" if learned else "\u2014"
         base = BASE.get(arm, "adam")
         if arm in (base, "sgd", *CONTROLS):
             continue
-        against = _losses(record, placement, base)
-        gain = paired(_mean(against), _mean(losses))
-        found[f"{name}_gain"] = gain.text(2)
-        found[f"{name}_gain_bound"] = gain.bound(2)
-        gain = paired(against[_best(against)], losses[best])
-        found[f"{name}_best_gain"] = gain.text(2)
-        found[f"{name}_best_gain_bound"] = gain.bound(2)
-        if base == "adam":
-            gain = paired(against[middle], losses[middle])
-            found[f"{name}_middle_gain"] = gain.text(2)
-            found[f"{name}_middle_gain_bound"] = gain.bound(2)
-            whole = paired(
-                against[middle], _losses(record, placement, "warm_up")[middle]
-            )
-            if whole.mean > 0:
-                kept = 100 * gain.mean / whole.mean
-                found[f"{name}_kept"] = f"{number(kept, 0)} %"
-            if arm != "warm_up":
-                behind = paired(
-                    losses[middle], _losses(record, placement, "warm_up")[middle]
-                )
-                found[f"{name}_middle_left"] = behind.text(2)
-                found[f"{name}_middle_left_bound"] = behind.bound(2)
-        if arm != "warm_up" and base == "adam":
-            warm = _losses(record, placement, "warm_up")
-            left = paired(_mean(losses), _mean(warm))
-            found[f"{name}_left"] = left.text(2)
-            found[f"{name}_left_bound"] = left.bound(2)
+        theirs, warm = (_losses(record, placement, a) for a in (base, "warm_up"))
+        found.paired(f"{name}_gain", _mean(theirs), _mean(losses), 2)
+        at_best = theirs[best(theirs, theirs.get)], losses[rate]
+        found.paired(f"{name}_best_gain", *at_best, 2)
+        if base != "adam":
+            continue
+        gain = found.paired(f"{name}_middle_gain", theirs[middle], losses[middle], 2)
+        whole = gap(theirs[middle], warm[middle])
+        if whole.mean > 0:
+            found[f"{name}_kept"] = f"{number(100 * gain.mean / whole.mean, 0)} %"
+        if arm != "warm_up":
+            found.paired(f"{name}_middle_left", losses[middle], warm[middle], 2)
+            found.paired(f"{name}_left", _mean(losses), _mean(warm), 2)
     for placement, arm in arms:
         if arm in SGD:
             continue
         wanted = dict(placement=placement, arm=arm, learning_rate=middle)
         turned = [r["values"] for r in record.select(quantity="rotation", **wanted)]
         for i, when in enumerate(("early", "late")):
-            note(f"{placement}_{arm}_turn_{when}", [100 * t[i] for t in turned], 2)
+            found.median(f"{placement}_{arm}_turn_{when}", [100 * t[i] for t in turned])
     for placement in ARMS:
         wanted = dict(placement=placement, arm="warm_up", learning_rate=middle)
         probed = [r["values"] for r in record.select(quantity="critical", **wanted)]
         for i, when in enumerate(("start", "after")):
-            note(f"{placement}_critical_{when}", [1000 * p[i] for p in probed], 1)
+            found.median(
+                f"{placement}_critical_{when}", [1000 * p[i] for p in probed], 1
+            )
         grown = [after / start for start, after in probed]
-        note(f"{placement}_critical_growth", grown, 1)
+        found.median(f"{placement}_critical_growth", grown, 1)
         plain = record.select(quantity="critical", **wanted | {"arm": "adam"})
         against = [
             p[1] / row["values"][1] for p, row in zip(probed, plain, strict=True)
         ]
-        note(f"{placement}_critical_against", against, 1)
+        found.median(f"{placement}_critical_against", against, 1)
     halves = (
         _losses(record, "post", f"{half}_warm_up")[middle]
         for half in ("lower", "upper")
     )
-    found["halves_middle"] = (apart := paired(*halves)).text(2)
-    found["halves_middle_bound"] = apart.bound(2)
+    found.paired("halves_middle", *halves, 2)
     return found
 
 

@@ -23,8 +23,9 @@ from functools import partial
 
 from scripts.measure.corpus import corpus, loss_of, sample
 from scripts.measure.design import Design, Run
+from scripts.measure.findings import Found, best
 from scripts.measure.records import Step
-from scripts.measure.spread import integer, number, span
+from scripts.measure.spread import integer, number
 from scripts.measure.texts import design_words, figure_words
 
 METHOD = (
@@ -332,12 +333,10 @@ def _sensitivities(runs: list[dict], least: float | None = None) -> list[float]:
 
 def _best(runs: list[dict]) -> tuple[float, list[float]]:
     """(learning rate of the least median final loss, its losses by seed)."""
-    from statistics import median
-
     by_rate: dict[float, list[float]] = {}
     for row in runs:
         by_rate.setdefault(row["learning_rate"], []).append(_final(row))
-    rate = min(by_rate, key=lambda each: median(by_rate[each]))
+    rate = best(by_rate, by_rate.get)
     return rate, by_rate[rate]
 
 
@@ -360,21 +359,18 @@ def facts(record) -> dict[str, str]:
     from statistics import median
 
     from scripts.measure.batching import batching_facts
-    from scripts.measure.spread import paired
 
     size = SIZES[record.size]
     depths, rates = _depths(record), _rates(record)
     (frequencies,) = _timed(record, "frequencies")
     runs = _runs(record)
-    found = {
+    found = Found({name: str(size[name]) for name in ("d", "steps", "context")})
+    found |= {
         "seeds": str(len(record.provenance["seeds"])),
-        "d": str(size["d"]),
         "least": str(depths[0]),
         "most": str(depths[-1]),
-        "steps": str(size["steps"]),
         "tokens": str(size["batch"] * size["context"]),
         "held_out": integer(PIECES[record.size] * size["context"]),
-        "context": str(size["context"]),
         "rates": str(len(rates)),
         "rates_list": ", ".join(f"{rate:g}" for rate in rates),
         "rate_least": f"{rates[0]:g}",
@@ -393,16 +389,6 @@ def facts(record) -> dict[str, str]:
         "runs_placement": str(len(runs) // len(VARIANTS)),
     }
 
-    def note(name, values, digits):
-        found[name] = number(median(values), digits)
-        found[f"{name}_range"] = span(values, digits)
-
-    def tell(name, ours, theirs):
-        """The mean difference, its error, and what would have shown."""
-        difference = paired(ours, theirs)
-        found[name] = difference.text(3)
-        found[f"{name}_bound"] = difference.bound(3)
-
     edges = 0
     least = {
         layers: min(
@@ -413,7 +399,7 @@ def facts(record) -> dict[str, str]:
     }
     for variant in VARIANTS:
         for end, layers in (("least", depths[0]), ("most", depths[-1])):
-            best = {}
+            chosen = {}
             for warm, word in NAMES.items():
                 name = f"{variant}_{end}_{word}"
                 own = _runs(record, variant=variant, layers=layers, warm_up=warm)
@@ -421,40 +407,35 @@ def facts(record) -> dict[str, str]:
                 found[f"{name}_failed"] = str(len(failed))
                 found[f"{name}_diverged"] = str(sum(map(_diverged, own)))
                 found[f"{name}_reach"] = _reach(own, frequencies)
-                note(f"{name}_sensitivity", _sensitivities(own), 2)
-                note(f"{name}_regret", _sensitivities(own, least[layers]), 2)
+                found.median(f"{name}_sensitivity", _sensitivities(own))
+                found.median(f"{name}_regret", _sensitivities(own, least[layers]))
                 fastest = [r for r in own if r["learning_rate"] == rates[-1]]
-                note(f"{name}_fastest", list(map(_final, fastest)), 2)
-                rate, best[word] = _best(own)
+                found.median(f"{name}_fastest", list(map(_final, fastest)))
+                rate, chosen[word] = _best(own)
                 edges += rate in (rates[0], rates[-1])
-                note(f"{name}_best", best[word], 2)
+                found.median(f"{name}_best", chosen[word])
                 found[f"{name}_best_rate"] = f"{rate:g}"
                 missed = [r for r in failed if r["learning_rate"] == rate]
                 found[f"{name}_best_failed"] = str(len(missed))
-            tell(f"{variant}_{end}_gain", best["none"], best["long"])
+            found.paired(f"{variant}_{end}_gain", chosen["none"], chosen["long"])
             for word, rate in (("least", rates[0]), ("most", rates[-1])):
                 wanted = dict(variant=variant, layers=layers, learning_rate=rate)
                 ours, theirs = (
                     [_final(row) for row in _runs(record, warm_up=warm, **wanted)]
                     for warm in (WARM_UPS[0], WARM_UPS[2])
                 )
-                if max(ours + theirs) < float("inf"):
-                    tell(f"{variant}_{end}_gain_at_{word}", ours, theirs)
+                found.paired(f"{variant}_{end}_gain_at_{word}", ours, theirs)
         own = _runs(record, variant=variant)
         found[f"{variant}_failed"] = str(sum(_failed(r, frequencies) for r in own))
     found["edges"] = str(edges)
     for end, layers in (("least", depths[0]), ("most", depths[-1])):
         for variant in VARIANTS:
-            note(
-                f"{variant}_{end}_best",
-                _best_cell(record, variant=variant, layers=layers),
-                2,
+            ours, theirs = (
+                _best_cell(record, variant=each, layers=layers)
+                for each in (variant, "pre")
             )
-            tell(
-                f"{variant}_{end}_behind_pre",
-                _best_cell(record, variant=variant, layers=layers),
-                _best_cell(record, variant="pre", layers=layers),
-            )
+            found.median(f"{variant}_{end}_best", ours)
+            found.paired(f"{variant}_{end}_behind_pre", ours, theirs)
     ways = (_timed(record, f"seconds_{way}") for way in ("one_by_one", "together"))
     return found | batching_facts(*ways, len(cells(size)), size["steps"])
 

@@ -66,3 +66,11 @@ class Found(dict):
             self[f"{name}{end}"] = found.text(digits)
             self[f"{name}_bound"] = found.bound(digits)
         return found
+
+    def against(
+        self, name: str, ours: Sequence[float], theirs: Sequence[float], digits: int = 3
+    ) -> None:
+        """Ours less theirs: median, `_range`, and `_paired` and `_bound`, of three
+        digits."""
+        self.median(name, apart(ours, theirs), digits)
+        self.paired(name, ours, theirs, end="_paired")

@@ -58,6 +58,19 @@ def test_paired_is_ours_less_theirs_with_error_and_bound():
     assert found["a"].startswith("\u2212")  # a loss below theirs
 
 
+def test_against_is_the_median_of_differences_and_the_pair():
+    found, gap = Found(), spread.paired(OURS, THEIRS)
+    found.against("a", OURS, THEIRS, 2)
+    assert found == {
+        "a": "\u22120.50",
+        "a_range": "[\u22121.00, 0.50]",
+        "a_paired": gap.text(3),
+        "a_bound": gap.bound(3),
+    }
+    found.against("b", [inf, 1.0, 2.0], [1.0, 1.0, 2.0])
+    assert (found["b"], "b_paired" in found) == ("0.000", False)
+
+
 @pytest.mark.parametrize(
     ("ours", "theirs"),
     [([1.0, inf], [1.0, 2.0]), ([1.0, 2.0], [nan, 1.0]), ([1.0], [1.0, 2.0])],
