@@ -33,8 +33,10 @@ losses are in nats per byte, an infinite one or NaN is null.
 from functools import cache, partial
 
 from scripts.measure.design import Design, Run
+from scripts.measure.draw import band
+from scripts.measure.findings import Found, apart, with_inf
 from scripts.measure.records import Step
-from scripts.measure.spread import integer, paired
+from scripts.measure.spread import integer, number
 from scripts.measure.texts import design_words, figure_words
 
 PARALLEL = True  # untimed steps share the cores
@@ -584,9 +586,7 @@ def _rows(
 
 def _first(rows) -> list[float]:
     """The only value of each row; infinite where there is none."""
-    from math import inf
-
-    return [inf if row["values"][0] is None else row["values"][0] for row in rows]
+    return with_inf(row["values"][0] for row in rows)
 
 
 def _best(record, norm, batch, padding="none", quantity="loss", short=False) -> float:
@@ -630,39 +630,19 @@ def _batches(record) -> list[int]:
     return sorted({row["batch"] for row in record.rows})
 
 
-def _number(value: float, digits: int = 2) -> str:
-    from math import isfinite
-
-    if not isfinite(value):
-        return "∞"
-    if abs(value) >= 100:
-        return f"{value:.0f}"
-    text = f"{value:z.{digits}f}"  # z: no minus before a zero
-    return text.replace("-", "\u2212")
-
-
-def _range(values, digits: int = 2) -> str:
-    return f"[{_number(min(values), digits)}, {_number(max(values), digits)}]"
-
-
-def _apart(over, under) -> list[float]:
-    return [a - b for a, b in zip(over, under, strict=True)]
-
-
 def _ahead_from(record, batch) -> str:
     """How far training has come when BatchNorm's own loss falls below LayerNorm's.
 
     Medians over the seeds, from where they stay below; BatchNorm at the rate that is
     best in train mode.
     """
-    from math import inf
     from statistics import median
 
     def followed(norm, by):
         rate = _best(record, norm, batch, quantity=by)
         rows = _rows(record, "training", norm, batch=batch, rate=rate)
         parts = zip(*(row["values"] for row in rows), strict=True)
-        return [median(inf if v is None else v for v in part) for part in parts]
+        return [median(with_inf(part)) for part in parts]
 
     own, layer = followed("BatchNorm", "loss_batch"), followed("LayerNorm", "loss")
     start = len(own)
@@ -672,18 +652,16 @@ def _ahead_from(record, batch) -> str:
 
 
 def facts(record) -> dict[str, str]:
-    from math import isfinite, log
+    from math import log
     from statistics import fmean, median
 
     from scripts.measure.batching import batching_facts
 
     setting = SIZES[record.size]
     batches, reference = _batches(record), setting["reference"]
-    found = {
+    found = Found({name: str(setting[name]) for name in ("d", "layers", "context")})
+    found |= {
         "seeds": str(len(record.provenance["seeds"])),
-        "d": str(setting["d"]),
-        "layers": str(setting["layers"]),
-        "context": str(setting["context"]),
         "tokens": integer(setting["tokens"]),
         "rates": ", ".join(f"{rate:g}" for rate in RATES),
         "least": str(batches[0]),
@@ -691,17 +669,8 @@ def facts(record) -> dict[str, str]:
         "reference": str(reference),
         "held_out": str(HELD_OUT[record.size]),
         "large": str(LARGE[record.size]),
-        "uniform": _number(log(256)),
+        "uniform": number(log(256)),
     }
-
-    def note(name, values, digits=2):
-        found[name] = _number(median(values), digits)
-        found[f"{name}_range"] = _range(values, digits)
-
-    def note_paired(name, ours, theirs):
-        if all(map(isfinite, ours + theirs)):
-            found[f"{name}_paired"] = (gap := paired(ours, theirs)).text()
-            found[f"{name}_bound"] = gap.bound()
 
     names = {str(batch): batch for batch in batches}
     names |= {"least": batches[0], "second": batches[1], "most": batches[-1]}
@@ -709,7 +678,7 @@ def facts(record) -> dict[str, str]:
     for name, batch in names.items():
         found[f"steps_{name}"] = str(steps_of(setting, batch))
         layer = _scores(record, "loss", "LayerNorm", batch)
-        note(f"layer_norm_{name}", layer, 3)
+        found.median(f"layer_norm_{name}", layer, 3)
         found[f"layer_norm_rate_{name}"] = f"{_best(record, 'LayerNorm', batch):g}"
         # Twice: at the rate that is best when used, and in training.
         for prefix, by in (("", "loss"), ("trusting_", "loss_batch")):
@@ -720,31 +689,28 @@ def facts(record) -> dict[str, str]:
                 for quantity, short in (SCORES | CUT).items()
             }
             for short, values in scores.items():
-                note(f"{prefix}{short}_{name}", values, 3)
-            note(f"{prefix}leak_{name}", _apart(scores["cut"], scores["own"]), 3)
-            change = _apart(scores["running"], scores["cut"])
-            note(f"{prefix}mismatch_{name}", change, 3)
-            note(f"{prefix}lag_{name}", _apart(scores["running"], scores["exact"]), 3)
-            note(f"{prefix}behind_{name}", _apart(scores["running"], layer), 3)
-            note_paired(f"{prefix}behind_{name}", scores["running"], layer)
-            note(f"{prefix}own_behind_{name}", _apart(scores["own"], layer), 3)
-            note_paired(f"{prefix}own_behind_{name}", scores["own"], layer)
-            note_paired(f"{prefix}seems_ahead_{name}", layer, scores["own"])
-            note_paired(f"{prefix}leak_{name}", scores["cut"], scores["own"])
-            note(f"{prefix}seems_ahead_{name}", _apart(layer, scores["own"]), 3)
+                found.median(f"{prefix}{short}_{name}", values, 3)
+            running, own, cut = (scores[short] for short in ("running", "own", "cut"))
+            for what, ours, theirs in (
+                ("leak", cut, own),
+                ("mismatch", running, cut),
+                ("lag", running, scores["exact"]),
+                ("behind", running, layer),
+                ("own_behind", own, layer),
+                ("seems_ahead", layer, own),
+            ):
+                found.against(f"{prefix}{what}_{name}", ours, theirs)
             reach = _scores(record, "reach", "BatchNorm", batch, chosen_by=by)
-            note(f"{prefix}reach_{name}", reach, 4)
-        last = [values[-1] for values in _fluctuation(record, batch)]
-        note(f"fluctuation_{name}", last)
-        first = [values[-1] for values in _fluctuation(record, batch, 0)]
-        note(f"fluctuation_first_{name}", first)
-        last = [
-            values[-1]
-            for values in _fluctuation(record, batch, None, "fluctuation_variance")
-        ]
-        note(f"fluctuation_variance_{name}", last)
+            found.median(f"{prefix}reach_{name}", reach, 4)
+        for what, which in (
+            ("fluctuation", {}),
+            ("fluctuation_first", {"place": 0}),
+            ("fluctuation_variance", {"quantity": "fluctuation_variance"}),
+        ):
+            runs = _fluctuation(record, batch, **which)
+            found.median(f"{what}_{name}", [values[-1] for values in runs])
         expected = (batch * setting["context"]) ** -0.5
-        found[f"independent_{name}"] = _number(expected)
+        found[f"independent_{name}"] = number(expected)
     # The smallest batch with the second smallest's number of steps.
     found["second"] = str(batches[1])
     for prefix, by in (("short_", "loss"), ("short_trusting_", "loss_batch")):
@@ -752,9 +718,9 @@ def facts(record) -> dict[str, str]:
             _scores(record, q, "BatchNorm", batches[0], chosen_by=by, short=True)
             for q in ("loss_no_future", "loss_batch", "loss")
         )
-        note(f"{prefix}leak", _apart(cut, own), 3)
-        note(f"{prefix}own", own, 3)
-        note(f"{prefix}running", running, 3)
+        found.against(f"{prefix}leak", cut, own)
+        found.median(f"{prefix}own", own, 3)
+        found.median(f"{prefix}running", running, 3)
     found["ahead_from"] = _ahead_from(record, batches[0])
     for norm in ("BatchNorm", "LayerNorm"):
         runs = [
@@ -768,9 +734,8 @@ def facts(record) -> dict[str, str]:
         found[f"{short}_diverged"] = str(bad)
     rms = _scores(record, "loss", "RMSNorm", reference)
     layer = _scores(record, "loss", "LayerNorm", reference)
-    note("rms_norm_reference", rms, 3)
-    note("rms_norm_behind", _apart(rms, layer), 3)
-    note_paired("rms_norm_behind", rms, layer)
+    found.median("rms_norm_reference", rms, 3)
+    found.against("rms_norm_behind", rms, layer)
 
     rate = _best(record, "LayerNorm", reference)
     rows = _rows(record, "shared", "LayerNorm", batch=reference, rate=rate)
@@ -785,7 +750,7 @@ def facts(record) -> dict[str, str]:
     for padding in ("none", "pooled", "masked"):
         rate = _best(record, "BatchNorm", reference, padding)
         wanted = dict(padding=padding, batch=reference, rate=rate)
-        note(
+        found.median(
             f"padded_{padding}",
             _scores(record, "loss", "BatchNorm", reference, padding),
             3,
@@ -794,18 +759,19 @@ def facts(record) -> dict[str, str]:
             rows = _rows(record, f"pad_{quantity}", **wanted)
             for place, share in enumerate((0, 50, 75)):
                 values = [row["values"][place] for row in rows]
-                note(f"{padding}_{quantity}_{share}", values, 3)
+                found.median(f"{padding}_{quantity}_{share}", values, 3)
         exact = _scores(record, "loss_exact", "BatchNorm", reference, padding)
-        note(f"padded_exact_{padding}", exact, 3)
+        found.median(f"padded_exact_{padding}", exact, 3)
         rows = _rows(record, "pad_shift", **wanted)
-        note(f"{padding}_shift_first", [row["values"][0] for row in rows])
-        note(f"{padding}_shift_rest", [fmean(row["values"][1:]) for row in rows])
+        found.median(f"{padding}_shift_first", [row["values"][0] for row in rows])
+        found.median(
+            f"{padding}_shift_rest", [fmean(row["values"][1:]) for row in rows]
+        )
     padded = [
         _scores(record, "loss", "BatchNorm", reference, padding)
         for padding in ("pooled", "masked")
     ]
-    note("pooled_behind_masked", _apart(*padded), 3)
-    note_paired("pooled_behind_masked", *padded)
+    found.against("pooled_behind_masked", *padded)
 
     (one_by_one,) = _rows(record, "seconds_one_by_one")
     (together,) = _rows(record, "seconds_together")
@@ -850,7 +816,7 @@ WORDS = figure_words(__file__)
 
 
 def plot(record, words):
-    from math import isfinite, log
+    from math import isfinite, log, nan
     from statistics import median
 
     from scripts.measure import look
@@ -861,18 +827,15 @@ def plot(record, words):
     by_batch, single = axes
     scores = SCORES | CUT
 
-    def band(axis, places, runs, series, label, hollow=False):
+    def line(axis, places, runs, series, label, hollow=False):
         """Median and range; runs is one list of values for each place."""
-        drawn = look.style(series)
+        drawn = look.style(series) | {"label": label}
+        kept = [[v for v in values if isfinite(v)] for values in runs]
         if hollow:
             drawn |= {"markerfacecolor": "none", "markeredgewidth": 1.2}
-        kept = [[v for v in values if isfinite(v)] for values in runs]
-        middle = [median(values) if values else None for values in kept]
-        axis.plot(places, middle, label=label, **drawn)
-        if hollow:
-            return
-        low, high = ([pick(v) if v else None for v in kept] for pick in (min, max))
-        axis.fill_between(places, low, high, color=drawn["color"], alpha=0.15, lw=0)
+            axis.plot(places, [median(v) if v else None for v in kept], **drawn)
+        else:
+            band(axis, places, [v or [nan] for v in kept], drawn, alpha=0.15)
 
     layer = {b: _scores(record, "loss", "LayerNorm", b) for b in batches}
     by_batch.axhline(
@@ -884,11 +847,11 @@ def plot(record, words):
     )
     for series, (quantity, short) in enumerate(scores.items()):
         runs = [
-            _apart(_scores(record, quantity, "BatchNorm", batch), layer[batch])
+            apart(_scores(record, quantity, "BatchNorm", batch), layer[batch])
             for batch in batches
         ]
-        band(by_batch, batches, runs, series, words[short], short in ("exact", "cut"))
-    rms = _apart(_scores(record, "loss", "RMSNorm", reference), layer[reference])
+        line(by_batch, batches, runs, series, words[short], short in ("exact", "cut"))
+    rms = apart(_scores(record, "loss", "RMSNorm", reference), layer[reference])
     drawn = look.style(4) | {"linestyle": "none", "markersize": 7}
     by_batch.plot([reference], [median(rms)], label=words["rms_norm"], **drawn)
     by_batch.set_xscale("log", base=2)

@@ -26,10 +26,10 @@ for a run that diverged.
 from functools import partial
 
 from scripts.measure.design import Design, Run
-from scripts.measure.draw import band
+from scripts.measure.draw import MARKS, band
 from scripts.measure.findings import Found, ahead, best, with_inf
 from scripts.measure.records import Step
-from scripts.measure.spread import integer, number, span
+from scripts.measure.spread import integer, number
 from scripts.measure.texts import design_words, figure_words
 
 METHOD = (
@@ -307,15 +307,8 @@ def _at_best(record, arm: str, layers: int) -> list[float]:
     return _losses(record, arm, layers, _best(record, arm, layers))
 
 
-def _learns(record, arm: str, layers: int) -> bool:
-    """Whether the loss is below both controls' beyond the spread over seeds."""
-    controls = [_at_best(record, *control) for control in _controls(arm, layers)]
-    return ahead(_at_best(record, arm, layers), controls)
-
-
 def facts(record) -> dict[str, str]:
     from math import log
-    from statistics import median
 
     size = SIZES[record.size]
     names = ("d", "context", "reach", "hops", "kinds", "batch", "steps", "held_out")
@@ -330,22 +323,20 @@ def facts(record) -> dict[str, str]:
     }
     there = _there(record)
     for arm, layers in there:
-        rate = _best(record, arm, layers)
+        rate, losses = _best(record, arm, layers), _at_best(record, arm, layers)
         accuracy = _values(record, "hop_accuracy", arm, layers, rate)
         name = arm if arm == "no_layers" else f"{arm}_{layers}"
-        found.median(name, _at_best(record, arm, layers))
+        found.median(name, losses)
         found[f"{name}_rate"] = f"{rate:g}"
         for hop, values in enumerate(zip(*accuracy, strict=True), start=1):
             shares = [100 * value for value in values]
-            found[f"{name}_hop_{hop}"] = f"{number(median(shares), 0)} %"
-            found[f"{name}_hop_{hop}_range"] = f"{span(shares, 0)} %"
+            found.median(f"{name}_hop_{hop}", shares, 0, " %")
         if arm in CONTROLS or not all(c in there for c in _controls(arm, layers)):
             continue
-        found[f"{name}_learns"] = "✓" if _learns(record, arm, layers) else "✗"
-        for control in _controls(arm, layers):
-            label = "no_layers" if control[0] == "no_layers" else "frozen"
-            pair = _at_best(record, arm, layers), _at_best(record, *control)
-            found.paired(f"{name}_less_{label}", *pair, digits=2)
+        controls = [_at_best(record, *each) for each in _controls(arm, layers)]
+        found[f"{name}_learns"] = "✓" if ahead(losses, controls) else "✗"
+        for label, theirs in zip(("no_layers", "frozen"), controls, strict=True):
+            found.paired(f"{name}_less_{label}", losses, theirs, 2)
     return found
 
 
@@ -385,23 +376,20 @@ def plot(record, words):
     figure, axes = look.new_figure(words, record, rows=len(depths), height=8.2)
     hops = list(range(1, size["hops"] + 1))
     for axis, layers in zip(axes, depths, strict=True):
-        for arm, at in [(a, layers) for a in (*ARMS, *FROZEN.values())] + [
-            ("no_layers", 0)
-        ]:
+        stacks = [(arm, layers) for arm in (*ARMS, *FROZEN.values())]
+        for arm, at in (*stacks, ("no_layers", 0)):
             if (arm, at) not in there:
                 continue
-            own = {twin: own for own, twin in FROZEN.items()}.get(arm, arm)
-            series = (*ARMS, "no_layers").index(own)
-            drawn = {**look.style(series), "markersize": 4.5}
-            if arm in FROZEN.values():
+            own = arm.removeprefix("frozen_")
+            drawn = look.style((*ARMS, "no_layers").index(own)) | {"markersize": MARKS}
+            drawn["label"] = words[arm] if arm == own else None
+            if arm != own:
                 drawn |= {"linestyle": "--", "linewidth": 0.9}
             runs = _values(record, "hop_accuracy", arm, at, _best(record, arm, at))
             by_hop = [[100 * v for v in values] for values in zip(*runs, strict=True)]
-            label = None if arm in FROZEN.values() else words[arm]
-            band(axis, hops, by_hop, drawn, label=label)
-        axis.axhline(
-            100 / size["kinds"], color=look.MUTED, linewidth=1.0, marker="none"
-        )
+            band(axis, hops, by_hop, drawn)
+        chance = 100 / size["kinds"]
+        axis.axhline(chance, color=look.MUTED, linewidth=1.0, marker="none")
         axis.set_title(f"{words['depth']}{layers}")
         axis.set_xticks(hops)
         axis.set_ylim(0, 105)

@@ -24,8 +24,9 @@ seconds of one training step, one for each round. A loss that is not finite is n
 from functools import partial
 
 from scripts.measure.design import Design, Run
+from scripts.measure.draw import band
+from scripts.measure.findings import Found, best, with_inf
 from scripts.measure.records import Step
-from scripts.measure.spread import paired, span
 from scripts.measure.texts import design_words, figure_words
 
 METHOD = (
@@ -264,9 +265,7 @@ def measure(size: str) -> list[Step]:
 
 def smooth(losses: list) -> list[float]:
     """Means of three evaluations in a row; one that is not finite spoils its own."""
-    from math import inf
-
-    known = [inf if loss is None else loss for loss in losses]
+    known = with_inf(losses)
     return [sum(known[i : i + 3]) / 3 for i in range(len(known) - 2)]
 
 
@@ -304,11 +303,9 @@ def finals(record, arm: str, rate: float) -> list[float]:
     return [losses[-1] for _, losses in curves(record, arm, rate)]
 
 
-def best(record, arm: str) -> float:
+def _best(record, arm: str) -> float:
     """The learning rate with the least median final loss."""
-    from statistics import median
-
-    return min(rates(record, arm), key=lambda rate: median(finals(record, arm, rate)))
+    return best(rates(record, arm), lambda rate: finals(record, arm, rate))
 
 
 def _at(share: float, curve: list) -> int:
@@ -330,8 +327,8 @@ def ratios(record, arm: str, share: float, ours=None, theirs=None) -> list[tuple
     """
     from math import isfinite
 
-    ours = best(record, arm) if ours is None else ours
-    theirs = best(record, base_of(arm)) if theirs is None else theirs
+    ours = _best(record, arm) if ours is None else ours
+    theirs = _best(record, base_of(arm)) if theirs is None else theirs
     found = []
     for mine, base in zip(
         curves(record, arm, ours), curves(record, base_of(arm), theirs), strict=True
@@ -353,8 +350,8 @@ def along(record, arm: str) -> tuple[list, list[tuple]]:
 
     base = base_of(arm)
     pairs = zip(
-        curves(record, arm, best(record, arm)),
-        curves(record, base, best(record, base)),
+        curves(record, arm, _best(record, arm)),
+        curves(record, base, _best(record, base)),
         strict=True,
     )
     pairs = list(pairs)
@@ -405,22 +402,21 @@ def facts(record) -> dict[str, str]:
 
     chosen, grid = SIZES[record.size], rates(record, "pre")
     runs = record.select(quantity="held_out")
-    held_out = chosen["held_out"] * chosen["context"]
-    found = {
+    sizes = ("d", "layers", "steps", "warm", "every", "wide", "context")
+    found = Found({name: str(chosen[name]) for name in sizes})
+    found |= {
         "seeds": str(len({row["seed"] for row in runs})),
         "runs": str(len(runs)),
         "diverged": str(sum(diverged(row) for row in runs)),
         "grid": " / ".join(f"{rate:g}" for rate in grid),
         "grid_default": " / ".join(f"{r:g}" for r in rates(record, "pre_default")),
-        "held_out_bytes": str(held_out),
+        "held_out_bytes": str(chosen["held_out"] * chosen["context"]),
         "bytes_a_step": str(chosen["batch"] * chosen["context"]),
     }
-    for name in ("d", "layers", "steps", "warm", "every", "wide", "context"):
-        found[name] = str(chosen[name])
     counted, _ = curves(record, "pre", grid[0])[0]
     for name, share in SHARES.items():
         found[f"steps_{name}"] = str(counted[_at(share, counted)])
-    chosen_rates = {arm: best(record, arm) for arm in ARMS}
+    chosen_rates = {arm: _best(record, arm) for arm in ARMS}
     ends = {arm: rates(record, arm)[:: len(grid) - 1] for arm in ARMS}
     edges = sum(rate in ends[arm] for arm, rate in chosen_rates.items())
     found["at_edge"] = str(edges)
@@ -432,8 +428,7 @@ def facts(record) -> dict[str, str]:
     for arm in ARMS:
         ends = finals(record, arm, chosen_rates[arm])
         found[f"{arm}_rate"] = f"{chosen_rates[arm]:g}"
-        found[f"{arm}_loss"] = f"{median(ends):.3f}"
-        found[f"{arm}_loss_range"] = span(ends, 3)
+        found.median(f"{arm}_loss", ends, 3)
         moments = {"before": ("before", chosen_rates[arm])}
         moments["after"] = ("after", chosen_rates[arm])
         moments |= {
@@ -444,23 +439,17 @@ def facts(record) -> dict[str, str]:
             steep = steepness(record, arm, moment, rate)
             if name in "abcde":
                 start = steepness(record, arm, "before", rate)
-                grown = paired(steep, start)
-                found[f"{arm}_gradient_grown_{name}"] = grown.text(1)
-                found[f"{arm}_gradient_grown_{name}_bound"] = grown.bound(1)
+                found.paired(f"{arm}_gradient_grown_{name}", steep, start, 1)
             if name in "abcde" and base_of(arm) == "pre" != arm:
-                less = paired(steep, steepness(record, "pre", "after", rate))
-                found[f"{arm}_gradient_less_{name}"] = less.text(1)
-                found[f"{arm}_gradient_less_{name}_bound"] = less.bound(1)
-            found[f"{arm}_gradient_ratio_{name}"] = f"{median(steep):.1f}"
-            found[f"{arm}_gradient_ratio_{name}_range"] = span(steep, 1)
+                theirs = steepness(record, "pre", "after", rate)
+                found.paired(f"{arm}_gradient_less_{name}", steep, theirs, 1)
+            found.median(f"{arm}_gradient_ratio_{name}", steep, 1)
         base = base_of(arm)
         if arm == base:
             continue
         base = finals(record, base, chosen_rates[base])
         pairs = [pair for pair in zip(ends, base, strict=True) if isfinite(sum(pair))]
-        gap = paired(*zip(*pairs, strict=True))
-        found[f"{arm}_gap"] = gap.text()
-        found[f"{arm}_gap_bound"] = gap.bound()
+        found.paired(f"{arm}_gap", *zip(*pairs, strict=True))
         found[f"{arm}_gap_worse"] = f"{sum(a > b for a, b in pairs)}/{len(pairs)}"
         for name, share in SHARES.items():
             pairs = ratios(record, arm, share)
@@ -488,9 +477,7 @@ def facts(record) -> dict[str, str]:
         finals(record, arm, chosen_rates[arm]) for arm in ("norms_only", "normformer")
     )
     pairs = [pair for pair in zip(*parts, strict=True) if isfinite(sum(pair))]
-    apart = paired(*zip(*pairs, strict=True))
-    found["norms_only_less_normformer"] = apart.text()
-    found["norms_only_less_normformer_bound"] = apart.bound()
+    found.paired("norms_only_less_normformer", *zip(*pairs, strict=True))
     at_equal = [ratios(record, "normformer", 3 / 4, rate, rate) for rate in grid]
     at_equal.sort(key=lambda pairs: median(ratio for ratio, _ in pairs))
     found["equal_rate_least"] = _ratio_words(at_equal[0])[0]
@@ -500,10 +487,8 @@ def facts(record) -> dict[str, str]:
         row["values"]
         for row in record.select(learning_rate=chosen_rates["normformer"], **wanted)
     ]
-    found["first_gain"] = f"{median(values[0] for values in gains):.2f}"
-    found["first_gain_range"] = span([values[0] for values in gains], 2)
-    found["last_gain"] = f"{median(values[-1] for values in gains):.2f}"
-    found["last_gain_range"] = span([values[-1] for values in gains], 2)
+    found.median("first_gain", [values[0] for values in gains])
+    found.median("last_gain", [values[-1] for values in gains])
     return found
 
 
@@ -555,10 +540,7 @@ def plot(record, words):
         steps, gaps = along(record, arm)
         start = _at(SHARES["quarter"], steps)  # unequal rates start apart
         steps, gaps = steps[start:], gaps[start:]
-        top.plot(steps, list(map(median, gaps)), **{**drawn[arm], "markersize": 3.5})
-        low, high = list(map(min, gaps)), list(map(max, gaps))
-        colour = drawn[arm]["color"]
-        top.fill_between(steps, low, high, color=colour, alpha=0.15, linewidth=0)
+        band(top, steps, gaps, {**drawn[arm], "markersize": 3.5}, alpha=0.15)
     top.set_xlabel(words["step"])
     top.set_ylabel(words["gap"])
 

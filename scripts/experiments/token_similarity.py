@@ -22,6 +22,7 @@ quantity has it), null where it is no number.
 from functools import partial
 
 from scripts.measure.design import Design, Run
+from scripts.measure.draw import band, log_ticks, name_axes
 from scripts.measure.records import Step
 from scripts.measure.spread import number
 from scripts.measure.texts import design_words, figure_words
@@ -479,9 +480,7 @@ WORDS = figure_words(__file__)
 
 
 def plot(record, words):
-    from statistics import median
-
-    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+    from matplotlib.ticker import FuncFormatter, NullLocator
 
     from scripts.measure import look
 
@@ -502,21 +501,15 @@ def plot(record, words):
                 [max(value or 0, 1e-9) for value in column]
                 for column in zip(*lines, strict=True)
             ]
-            axis.plot(at, list(map(median, columns)), label=words[arm], **drawn)
-            low, high = list(map(min, columns)), list(map(max, columns))
-            axis.fill_between(at, low, high, color=drawn["color"], alpha=0.13, lw=0)
+            band(axis, at, columns, drawn, label=words[arm])
     for axis, name, limits in (
         (top, "apart", (1e-4, 2)),
         (bottom, "ratio", (1e-8, 10)),
     ):
-        axis.set(xscale="log", yscale="log", ylim=limits)
-        axis.set_title(words[name])
+        axis.set(yscale="log", ylim=limits)
         ticks = [tick for tick in (1, 2, 4, 8, 16, 32, 64, 96) if tick <= most]
-        axis.xaxis.set_major_locator(FixedLocator(ticks))
-        axis.xaxis.set_minor_locator(NullLocator())
-        axis.set_xticks(ticks, [str(tick) for tick in ticks])
-        axis.set_xlabel(words["layer"])
-        axis.set_ylabel(words["scale"])
+        log_ticks(axis, ticks)
+        name_axes(words, (axis, name, "layer", "scale"))
         look.plain_log(axis.yaxis)
         axis.yaxis.set_minor_locator(NullLocator())
     bottom.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
