@@ -1,5 +1,7 @@
 """A copy of the project that a test may break."""
 
+import contextlib
+import json
 import os
 import re
 import shutil
@@ -36,6 +38,33 @@ ELSEWHERE = re.compile(r"\((?:\.\./)[\w-]+/[\w-]+\.md(?:#[\w-]+)?\)")
 DRAWING = re.compile(r"\[\[ *diagrams\.\w+ *\]\]")
 FACT = re.compile(r"\[\[ *facts\.(\w+)\.\w+ *\]\]")
 
+# Python that has imported what a build needs and read the records, and forks for each
+# line of arguments. V8, whose threads a fork would lose, starts in the children.
+WARM = """
+import json, os, runpy, signal, sys
+import jieba, mkdocs.__main__, mkdocs_jupyter.plugin, mkdocs_macros.plugin
+from scripts.site import hooks
+hooks.citations.references(), hooks.facts.facts(), hooks.search.teach_jieba()
+print(flush=True)
+for line in sys.stdin:
+    arguments, said, seconds = json.loads(line)
+    if not (child := os.fork()):
+        signal.alarm(seconds)
+        os.dup2(os.open(said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), 2)
+        os.dup2(2, 1)
+        sys.argv = arguments[arguments[0] == "-m":]
+        run = runpy.run_module if arguments[0] == "-m" else runpy.run_path
+        run(sys.argv[0], run_name="__main__")
+        sys.exit()
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+"""
+
+
+def _environment() -> dict[str, str]:
+    environment = os.environ | {"NO_MKDOCS_2_WARNING": "1"}
+    environment.pop("PYTHONPATH", None)
+    return environment
+
 
 class Project:
     """A copy of what the site is built from."""
@@ -52,14 +81,12 @@ class Project:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy(source, target)
 
-    def run(self, *arguments: str, seconds: float = 120):
+    def run(self, *arguments: str, seconds: int = 120):
         """Run Python with the arguments, in the copy; returns the finished process."""
-        environment = os.environ | {"NO_MKDOCS_2_WARNING": "1"}
-        environment.pop("PYTHONPATH", None)
         return subprocess.run(
             [sys.executable, *arguments],
             cwd=self.root,
-            env=environment,
+            env=_environment(),
             capture_output=True,
             text=True,
             timeout=seconds,
@@ -68,7 +95,20 @@ class Project:
     def build(self):
         return self.run("-m", "mkdocs", "build", "--strict")
 
-    def page(self, path="rmsnorm/speed.md", language="en") -> Path:
+    @contextlib.contextmanager
+    def restored(self):
+        """What a test changes is put back as it was, times too."""
+        sources = [self.root / name for name in COPIED]
+        before = {path: (path.read_bytes(), path.stat()) for path in _files(sources)}
+        yield
+        for path in set(_files(sources)) - before.keys():
+            path.unlink()
+        for path, (content, was) in before.items():
+            if not path.exists() or path.stat().st_mtime_ns != was.st_mtime_ns:
+                path.write_bytes(content)
+                os.utime(path, ns=(was.st_atime_ns, was.st_mtime_ns))
+
+    def page(self, path="rmsnorm/speed.md", language="zh") -> Path:
         return self.root / "docs" / language / "pages" / path
 
     def edit(self, path: Path, old: str, new: str) -> None:
@@ -129,6 +169,38 @@ class Project:
                 script.unlink()
                 for made in (self.root / "docs").glob(f"*/*/{script.stem}.*"):
                     made.unlink()
+
+
+def _files(sources: list[Path]) -> list[Path]:
+    found = (f for source in sources for f in (source, *source.rglob("*")))
+    return [f for f in found if f.is_file() and "__pycache__" not in f.parts]
+
+
+class WarmProject(Project):
+    """A copy in which Python has started: each run is a fork of it."""
+
+    def __enter__(self):
+        self._python = subprocess.Popen(
+            [sys.executable, "-c", WARM],
+            cwd=self.root,
+            env=_environment(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert self._python.stdout.readline() == "\n"
+        return self
+
+    def __exit__(self, *_):
+        self._python.communicate()
+
+    def run(self, *arguments: str, seconds: int = 120):
+        said = self.root / "said.txt"
+        self._python.stdin.write(json.dumps([arguments, str(said), seconds]) + "\n")
+        self._python.stdin.flush()
+        code = int(self._python.stdout.readline())
+        text = said.read_text(encoding="utf-8")
+        return subprocess.CompletedProcess(arguments, code, "", text)
 
 
 @pytest.fixture

@@ -1,8 +1,28 @@
-"""Bad input: one clear line, a failing exit, no traceback."""
+"""Bad input: one clear line, a failing exit, no traceback.
+
+Most mistakes stand in Chinese, which is built first: the build ends there.
+"""
 
 import json
 
 import pytest
+
+from tests.site.conftest import WarmProject
+
+
+@pytest.fixture(scope="module")
+def warm(tmp_path_factory):
+    project = WarmProject(tmp_path_factory.mktemp("broken"))
+    project.keep_only("rmsnorm")
+    with project:
+        yield project
+
+
+@pytest.fixture
+def broken(warm):
+    """One project and one warm process for all mistakes, each taken back."""
+    with warm.restored():
+        yield warm
 
 
 def broken_embed(project):
@@ -69,7 +89,7 @@ def edited_figure(project):
 
 
 def missing_twin(project):
-    project.page("rmsnorm/speed.md", "zh").unlink()
+    project.page().unlink()
     return "docs/en/pages/rmsnorm/speed.md", "docs/zh/pages/rmsnorm/speed.md is missing"
 
 
@@ -106,6 +126,11 @@ def broken_link(project):
     return "speed.md", "no-such-page.md"
 
 
+def broken_link_in_english(project):
+    project.append(project.page(language="en"), "\n[gone](no-such-page.md)\n")
+    return "speed.md", "no-such-page.md"
+
+
 CASES = [
     broken_embed,
     unknown_section,
@@ -125,13 +150,14 @@ CASES = [
     unbalanced_section,
     bad_formula,
     broken_link,
+    broken_link_in_english,
 ]
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
-def test_build_fails_with_one_line(case, project):
-    where, what = case(project)
-    done = project.build()
+def test_build_fails_with_one_line(case, broken):
+    where, what = case(broken)
+    done = broken.build()
     said = [
         line
         for line in done.stderr.splitlines()
@@ -154,15 +180,15 @@ def test_build_fails_with_one_line(case, project):
         (["bake"], "bake"),
     ],
 )
-def test_entry_point_names_what_is_wrong(arguments, what, project):
-    done = project.run("scripts/build.py", *arguments)
+def test_entry_point_names_what_is_wrong(arguments, what, warm):
+    done = warm.run("scripts/build.py", *arguments)
     assert done.returncode != 0
     assert what in done.stderr.splitlines()[-1]
     assert "Traceback" not in done.stderr
 
 
-def test_unknown_experiment_names_the_known(project):
-    done = project.run("scripts/build.py", "measure", "no_such_experiment")
+def test_unknown_experiment_names_the_known(warm):
+    done = warm.run("scripts/build.py", "measure", "no_such_experiment")
     assert "norm_speed_cpu" in done.stderr and len(done.stderr.splitlines()) == 1
 
 
