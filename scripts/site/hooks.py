@@ -20,7 +20,7 @@ from scripts.measure.records import RecordError  # noqa: E402
 from scripts.site.atlas import compare, downloads  # noqa: E402
 from scripts.site.data import citations, claims, facts, reference_lists  # noqa: E402
 from scripts.site.notebooks import judge, labs, page_notebooks  # noqa: E402
-from scripts.site.pages import names  # noqa: E402
+from scripts.site.pages import coloured, names, resolved  # noqa: E402
 from scripts.site.pictures import explore  # noqa: E402
 from scripts.site.publish import (  # noqa: E402
     decks,
@@ -86,6 +86,7 @@ def on_config(config, **_):
     reference_lists.read_again()
     facts.read_again()
     page_notebooks.read_again()
+    resolved.read_again()
     with one_line("generated files"):
         generated.check()
     with one_line("records"):
@@ -95,6 +96,8 @@ def on_config(config, **_):
     with one_line("interview"):
         interview_pages.check(config.theme["language"])
     search.teach_jieba()
+    search.teach_material()
+    coloured.remember()
     offline.prepare(config)
     if not config.repo_url:
         config.edit_uri = None

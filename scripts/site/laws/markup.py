@@ -37,6 +37,14 @@ UNSEEN = re.compile(r"[\x00-\x20]")  # a browser leaves them out of a scheme
 # What a tag must hold to be looked at, besides those that are by their name.
 LOOKED = re.compile(r"url\(|\bid\b|(?<![\w-])on|" + "|".join(sorted(ADDRESSES)), re.I)
 NAMED = RAW | REFUSED | {"meta"}
+# Text, ends, and tags of which nothing below looks at name or attributes: most of a
+# page with formulas and listings.
+_OTHER = rf"(?!on|(?:id|style|{'|'.join(sorted(ADDRESSES))})(?![\w-]))[\w-]++"
+QUIET = re.compile(
+    rf"""(?: [^<]++ | </[a-z]++> | <(?!(?:{"|".join(sorted(NAMED))})\b)[a-z]++
+    (?: \ style="[\w\ :;.%-]*+" | \ {_OTHER}(?:="[^"<>]*+")?+ )*+ >)++""",
+    re.IGNORECASE | re.VERBOSE,
+)
 ELSEWHERE = re.compile(r"url\((?!#)", re.IGNORECASE)
 SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:|//", re.IGNORECASE)
 LINKED = ("https:", "mailto:")
@@ -54,7 +62,7 @@ class Tag:
 def tags(text: str) -> Iterator[Tag]:
     """The opening tags of a page that matter; ``!`` names what is no tag in form."""
     at = 0
-    while match := TAG.search(text, at):
+    while match := TAG.search(text, _loud(text, at)):
         at = match.end()
         if match["broken"]:
             yield Tag("!", {}, match[0])
@@ -66,6 +74,12 @@ def tags(text: str) -> Iterator[Tag]:
                 at = end.end() if end else len(text)
             if name in NAMED or LOOKED.search(match["attributes"]):
                 yield Tag(name, dict(_attributes(match["attributes"])), raw)
+
+
+def _loud(text: str, at: int) -> int:
+    """Where the next tag may stand that is to be looked at."""
+    quiet = QUIET.match(text, at)
+    return quiet.end() if quiet else at
 
 
 def _attributes(text: str) -> Iterator[tuple[str, str]]:

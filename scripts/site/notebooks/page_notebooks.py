@@ -9,6 +9,7 @@ with kernels Triton as well, and nothing of this repository. Outputs are the com
 import ast
 import json
 import re
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
@@ -16,7 +17,14 @@ from mkdocs.structure.files import File
 
 from scripts.measure.records import RECORDS
 from scripts.site.notebooks import judge, self_contained
-from scripts.site.pages.resolved import Part, has_code, lasting, parts, whereabouts
+from scripts.site.pages.resolved import (
+    Part,
+    has_code,
+    lasting,
+    once,
+    parts,
+    whereabouts,
+)
 from scripts.site.reading.source import ROOT, embedded, imports, last_changed, without
 
 PREFIX = "snippets."
@@ -98,7 +106,7 @@ def programs(book: dict, words: dict) -> str | None:
 
 def notebook(path: Path, language: str, site_url: str, words: dict) -> dict:
     """The page as a Jupyter notebook (nbformat 4.5)."""
-    page = parts(path, language, site_url)
+    page = once(path, language, site_url)
     return _book(page, _uri(path, language), language, site_url, words)
 
 
@@ -127,7 +135,9 @@ def _uri(path: Path, language: str) -> str:
     return path.relative_to(ROOT / "docs" / language / "pages").as_posix()
 
 
-def _book(page: list, uri: str, language: str, site_url: str, words: dict) -> dict:
+def _book(
+    page: Iterable[Part], uri: str, language: str, site_url: str, words: dict
+) -> dict:
     cells = [_text("")]
     for part in page:
         if part.kind == "text":

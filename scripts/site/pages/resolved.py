@@ -6,6 +6,7 @@ citations filled in, boxes flattened, links made absolute.
 
 import re
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from posixpath import dirname, join, normpath
 from urllib.parse import urlsplit
@@ -77,6 +78,17 @@ def parts(path: Path, language: str, site_url: str, folded: bool = False) -> lis
         at = fence.end
     prose(at, len(lines))
     return _joined(found) if folded else found
+
+
+@cache
+def once(path: Path, language: str, site_url: str) -> tuple[Part, ...]:
+    """The parts of a page, read once a build: for its notebook and for llms.txt."""
+    return tuple(parts(path, language, site_url))
+
+
+def read_again() -> None:
+    """Forget the pages as they were; each build starts with this."""
+    once.cache_clear()
 
 
 def _joined(page: list[Part]) -> list[Part]:

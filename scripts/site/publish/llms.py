@@ -42,7 +42,7 @@ def _pages(config):
 
 def _markdown(path: Path, language: str, base: str) -> str:
     out = []
-    for part in resolved.parts(path, language, base):
+    for part in resolved.once(path, language, base):
         if part.kind == "text":
             out.append(part.text)
         else:

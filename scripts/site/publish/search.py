@@ -4,8 +4,10 @@ import json
 import logging
 import re
 from functools import cache
+from html.parser import HTMLParser
 from pathlib import Path
 
+from material.plugins.search import plugin
 from mkdocs.exceptions import PluginError
 
 from scripts.site.reading.source import ROOT, read_yaml
@@ -15,6 +17,17 @@ ORDER = "/* ranked.js */{"
 RANKED = ROOT / "docs" / "theme" / "search" / "ranked.js"
 # The line under a title with the words that people type.
 LISTING = re.compile(r"<pre>.*?</pre>", re.DOTALL)
+# Of a page's tags four in five stand where the search reads nothing, or nothing that
+# is kept: in listings, displayed formulas, figures, and around an inline formula's
+# letters, of which it takes all that follow the formula's MathML.
+UNREAD = re.compile(
+    r"<(?P<tag>div|math|figure)\b[^>]* data-search-exclude\b[^>]*>.*?</(?P=tag)>"
+    r"|<pre\b.*?</pre>",
+    re.DOTALL,
+)
+INLINE = '<span class="arithmatex" data-search-exclude>'
+TAGS = re.compile(r"(?:<[^>]*>)+")
+SPAN = re.compile(r"<(/?)span\b[^>]*>")
 ALSO = re.compile(r"^\*(?:Also called: |又名：)(.+)\*$", re.MULTILINE)
 # Material 9.8.1 splits a Chinese query into words of the index, but its loops stop
 # one character early: 均方根 was looked up as 均方, 带宽 as 带. Old and new code of
@@ -41,6 +54,48 @@ def other_names(markdown: str) -> list[str]:
     line = ALSO.search(markdown)
     names = re.split(r"[,;，、；]", line[1].rstrip(".。")) if line else []
     return [name.strip() for name in names if name.strip()]
+
+
+def teach_material() -> None:
+    """Let Material's search read pages without what it leaves out."""
+
+    class Parser(plugin.Parser):
+        def feed(self, html):
+            super().feed(lean(html))
+
+    if plugin.Parser.feed is HTMLParser.feed:
+        plugin.Parser = Parser
+
+
+def lean(html: str) -> str:
+    """A page of which Material's parser makes the same entries, listings apart."""
+    html = UNREAD.sub(_emptied, html)
+    before, *rest = html.split(INLINE)
+    return before + "".join(map(_letters, rest))
+
+
+def _emptied(found: re.Match) -> str:
+    if tag := found["tag"]:
+        return f"<{tag} data-search-exclude></{tag}>"
+    return "<pre><code>…</code></pre>"
+
+
+def _letters(html: str) -> str:
+    """HTML that begins inside an inline formula, with the formula's text alone."""
+    depth = 1
+    for tag in SPAN.finditer(html):
+        depth += -1 if tag[1] else 1
+        if not depth:
+            formula, rest = html[: tag.start()], html[tag.end() :]
+            return f"<span data-search-exclude>{_text(formula)}</span>{rest}"
+    raise PluginError("a formula without its end")
+
+
+@cache
+def _text(formula: str) -> str:
+    """KaTeX's letters, each a text of its own as it was between its tags."""
+    _, _, drawn = formula.partition("</math>")
+    return "<span></span>" + "<!---->".join(filter(None, TAGS.split(drawn)))
 
 
 @cache

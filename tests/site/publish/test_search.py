@@ -3,13 +3,16 @@
 import json
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import material
 import pytest
+from material.plugins.search.plugin import Parser
 from mkdocs.exceptions import PluginError
 from py_mini_racer import MiniRacer
 
 from scripts.site.publish import search
+from scripts.site.reading import formulas
 
 
 @pytest.mark.parametrize(
@@ -38,6 +41,38 @@ def test_slim_index(tmp_path):
     text = path.read_text(encoding="utf-8")
     assert "归一化" in text
     assert json.loads(text)["docs"] == [{"location": "", "text": kept + " <p>y</p>"}]
+
+
+SAID = r"""<h1 id="a">A <span class="arithmatex">\(x_1\)</span></h1><p>with
+<span class="arithmatex">\(\frac{a}{b} &lt; c\)</span> and <span>b</span></p>
+<div class="arithmatex">\[\sqrt{x}\]</div> <h2 id="b">B</h2>
+<figure class="measured" data-search-exclude><svg><text>no</text></svg></figure>
+<ul><li>one <span class="arithmatex">\(d\)</span>, <code>two</code></li></ul>
+<div class="highlight"><pre id="c"><span></span><code><span>x</span> = <a>1</a>
+</code></pre></div> <p>end</p>"""
+
+
+def entries(html: str) -> list:
+    """What Material's parser finds, without listings, which the index leaves out."""
+    parser = Parser()
+    parser.feed(html)
+    parser.close()
+    return [
+        ("".join(part.title), search.LISTING.sub("", "".join(part.text)), part.id)
+        for part in parser.data
+    ]
+
+
+@pytest.mark.parametrize("how", ["html", "mathml"])
+def test_a_lean_page_has_the_same_entries(how):
+    file = SimpleNamespace(src_uri="page.md")
+    page = SimpleNamespace(file=file, meta={"formulas": how})
+    html = formulas.render(SAID, page)
+    lean = search.lean(html)
+    assert entries(lean) == entries(html)
+    assert lean.count("<") < html.count("<") / 2
+    letters = lean.replace("<!---->", "").replace("<span></span>", "")
+    assert (entries(letters) != entries(html)) == (how == "html")
 
 
 def test_refused_words_are_read_as_terms(tmp_path):
