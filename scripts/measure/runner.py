@@ -36,6 +36,7 @@ from scripts.measure.records import (
     record_path,
     rows_problem,
     save,
+    write_whole,
 )
 
 CACHE = ROOT / ".cache" / "measure"
@@ -88,7 +89,7 @@ class Journal:
         if not path.exists():
             return
         lines = path.read_text(encoding="utf-8").split("\n")
-        lines.pop()  # after the last line break: nothing, or a torn line
+        torn = lines.pop()  # after the last line break: nothing, or a torn line
         try:
             parsed = [json.loads(line) for line in lines]
             if not parsed or parsed[0] != header:
@@ -105,8 +106,8 @@ class Journal:
             why = "damaged" if isinstance(error, json.JSONDecodeError) else error
             _say(f"{path.name}: set aside as {aside.name} ({why}); starting anew")
         else:
-            # Drop a torn last line, which a killed run leaves.
-            path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+            if torn:  # a killed run leaves it
+                write_whole(path, "".join(f"{line}\n" for line in lines))
 
     def append(self, cell: dict, rows: list[dict], seconds: float) -> None:
         """Keep a finished step and how long it took."""
