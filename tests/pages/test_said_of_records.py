@@ -14,8 +14,7 @@ NUMBER = re.compile(r"[−-]?\d+(?:\.\d+)?")
 
 
 def facts_of(module, name: str) -> dict[str, str]:
-    path = records.RECORDS / "amd-epyc" / f"{name}.json"
-    return module.facts(records.load(path))
+    return module.facts(records.find(name)[0])  # the record that leads the pages
 
 
 def numbers(text: str) -> list[float]:
@@ -76,7 +75,7 @@ def test_attention_at_rising_rates():
 
 
 def test_one_of_three_differences_at_the_best_rate_is_resolved():
-    record = records.load(records.RECORDS / "amd-epyc" / "attention_control.json")
+    record = records.find("attention_control")[0]
     best = float(attention_control.facts(record)["plain_best_rate"])
 
     def ends(arm):
@@ -89,7 +88,7 @@ def test_one_of_three_differences_at_the_best_rate_is_resolved():
 
 
 def test_at_the_highest_rate_every_run_is_worse_than_guessing_on_its_way():
-    record = records.load(records.RECORDS / "amd-epyc" / "attention_control.json")
+    record = records.find("attention_control")[0]
     guessing = float(attention_control.facts(record)["frequency_loss"])
     for arm in attention_control.ARMS:
         for row in record.select(quantity="loss", arm=arm, rate=1.0):
