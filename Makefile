@@ -51,7 +51,9 @@ clean:
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check pip==$(PIP)
 	touch $@
 
-# Groups of pyproject.toml, at the versions of constraints.txt.
-.venv/%.installed: .venv/python.ready pyproject.toml constraints.txt
-	$(BIN)/python -m pip install --quiet --group $* --constraint constraints.txt
+# Groups of pyproject.toml, at the versions of requirements.txt; so is what builds the
+# one package that comes as source.
+.venv/%.installed: .venv/python.ready pyproject.toml requirements.txt
+	$(BIN)/python -m pip install --quiet --group $* \
+	  --constraint requirements.txt --build-constraint requirements.txt
 	touch $@

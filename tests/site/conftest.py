@@ -22,7 +22,7 @@ COPIED = [
     "tests/snippets/spot_the_bug",
     "tests/snippets/judging.py",
     "mkdocs.yml",
-    "constraints.txt",
+    "requirements.txt",
 ]
 
 UNUSED = [  # by one topic alone

@@ -29,7 +29,7 @@ from scripts.site.reading.source import ROOT, embedded, imports, last_changed, w
 
 PREFIX = "snippets."
 PROGRAMS = ".programs.js"
-CONSTRAINTS = ROOT / "constraints.txt"
+CONSTRAINTS = ROOT / "requirements.txt"
 SETUP = """\
 #@title {title}
 from pathlib import Path
