@@ -1,5 +1,6 @@
 # Each target makes .venv and installs what it needs first.
 PYTHON ?= python3
+PORT ?= 8000
 PIP = 26.1
 BIN = .venv/bin
 BUILD = $(BIN)/python scripts/build.py
@@ -10,7 +11,7 @@ help:
 	@echo "make serve | site | offline | test | test-fast | measure | reproduce | render | check | clean"
 
 serve: .venv/site.installed
-	$(BUILD) serve
+	$(BUILD) serve --address 127.0.0.1:$(PORT)
 
 site: .venv/site.installed
 	$(BUILD) site
@@ -33,7 +34,7 @@ measure: .venv/run.installed
 reproduce: .venv/run.installed
 	@test -n "$(NAME)" || { echo "Which experiment? make reproduce NAME=init_gradients"; exit 1; }
 	MACHINE=yours $(BUILD) measure $(NAME)
-	$(BUILD) serve
+	$(BUILD) serve --address 127.0.0.1:$(PORT)
 
 render: .venv/run.installed
 	$(BUILD) render

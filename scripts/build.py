@@ -13,8 +13,10 @@ check     everything CI checks, and a list of what is stale
 
 import argparse
 import os
+import socket
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 HERE = Path.cwd()  # where the command was given: a reader's own modules are there
@@ -23,20 +25,35 @@ os.chdir(ROOT)  # snippets are found from here, wherever the command was given
 sys.path.insert(0, str(ROOT))
 os.environ.setdefault("NO_MKDOCS_2_WARNING", "1")
 
-from scripts.examine import command as examination  # noqa: E402
-from scripts.measure.records import RecordError  # noqa: E402
-from scripts.mutants import command as mutants  # noqa: E402
-from scripts.mutants.trial import TrialError  # noqa: E402
-from scripts.site import render  # noqa: E402
-from scripts.site.notebooks.lab_source import LabError  # noqa: E402
-from scripts.site.publish import offline  # noqa: E402
-from scripts.site.reading.outputs import OutputError  # noqa: E402
-from scripts.site.reading.source import SourceError  # noqa: E402
+try:
+    from scripts.examine import command as examination
+    from scripts.measure.records import RecordError
+    from scripts.mutants import command as mutants
+    from scripts.mutants.trial import TrialError
+    from scripts.site import render
+    from scripts.site.notebooks.lab_source import LabError
+    from scripts.site.publish import offline
+    from scripts.site.reading.outputs import OutputError
+    from scripts.site.reading.source import SourceError
+except ModuleNotFoundError as error:
+    sys.exit(
+        f"build.py: this Python lacks {error.name}; make VERB installs what is needed"
+        " into .venv, for instance: make site"
+    )
 
 STRICT = ["build", "--strict"]
+# In workers: a test that ends its process fails; alone it would end pytest with 0.
+TESTS = ["pytest", "--quiet", "--numprocesses", "auto", "--dist", "loadfile"]
+TESTS += ["--max-worker-restart", "0"]
+
+
+class UsageError(ValueError):
+    """Something that the command line asks for and that cannot be. One line."""
+
+
 USER_ERRORS = (
     *(RecordError, LabError, OutputError, SourceError, render.RenderError),
-    *(examination.ExamineError, TrialError),
+    *(examination.ExamineError, TrialError, UsageError),
 )
 
 
@@ -46,6 +63,10 @@ def main(arguments: list[str] | None = None) -> int:
         return options.run(options) or 0
     except USER_ERRORS as error:
         print(f"build.py: {error}", file=sys.stderr)
+        return 1
+    except OSError as error:  # a disk that is full or read-only, a folder that is none
+        where = f"{error.filename}: " if error.filename else ""
+        print(f"build.py: {where}{error.strerror or error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 130
@@ -90,14 +111,32 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def free(address: str) -> str:
+    """The address, if a server can listen there. UsageError, at once."""
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdecimal() or not 0 < int(port) < 65536:
+        raise UsageError(f"{address!r} is no address like 127.0.0.1:8000")
+    with socket.socket() as tried:
+        tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            tried.bind((host, int(port)))
+        except OSError as error:
+            how = "another port: make serve PORT=8001"
+            raise UsageError(f"{address}: {error.strerror}; {how}") from None
+    return address
+
+
 def serve(options) -> int:
+    address = free(options.address)
     render.stale_only()
     # Replace this process, so that Ctrl-C and signals reach the server alone.
     mkdocs = [sys.executable, "-m", "mkdocs", "serve", "--dirty"]
-    os.execv(sys.executable, [*mkdocs, "--dev-addr", options.address])
+    os.execv(sys.executable, [*mkdocs, "--dev-addr", address])
 
 
 def site(options) -> int:
+    with tempfile.TemporaryFile(dir=ROOT):
+        pass  # a read-only disk is told before the build, not by its traceback
     render.stale_only()
     if options.offline:
         print(f"wrote {offline.build().relative_to(ROOT)}")
@@ -108,7 +147,8 @@ def site(options) -> int:
 def measure(options) -> int:
     from scripts.measure import runner
 
-    journal = options.journal or runner.CACHE
+    journal = HERE / options.journal if options.journal else runner.CACHE
+    journal.mkdir(parents=True, exist_ok=True)  # now, not after the first step
     outcome = runner.measure(
         options.names,
         options.size,
@@ -128,7 +168,7 @@ def examine(options) -> int:
 def accept(options) -> int:
     from scripts.measure.accept import accept as file_bundle
 
-    for path in file_bundle(options.file):
+    for path in file_bundle(HERE / options.file):
         print(f"filed {path.relative_to(ROOT)}")
     return 0
 
@@ -148,7 +188,7 @@ def check(_) -> int:
         for step in (
             ["ruff", "check", "--quiet", "."],
             ["ruff", "format", "--check", "--quiet", "."],
-            ["pytest", "--quiet"],
+            TESTS,
             ["mkdocs", *STRICT],
         )
         if subprocess.run(python + step).returncode

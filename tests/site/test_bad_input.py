@@ -4,9 +4,13 @@ Most mistakes stand in Chinese, which is built first: the build ends there.
 """
 
 import json
+import socket
+import subprocess
+import sys
 
 import pytest
 
+from scripts import build
 from tests.site.conftest import WarmProject
 
 
@@ -177,6 +181,10 @@ def test_build_fails_with_one_line(case, broken):
         (["measure", "norm_speed_cpu", "--size", "huge"], "unknown size 'huge'"),
         (["measure", "norm_speed_cpu", "--size", "medium"], "has no size 'medium'"),
         (["accept", "no_such_file.zip"], "no_such_file.zip"),
+        (["measure", "norm_speed_cpu", "--journal", "mkdocs.yml"], "mkdocs.yml: File "),
+        (["measure", "norm_speed_cpu", "--journal", "mkdocs.yml/x"], "Not a directory"),
+        (["serve", "--address", "127.0.0.1:80000"], "is no address like"),
+        (["serve", "--address", "8000"], "is no address like"),
         (["bake"], "bake"),
     ],
 )
@@ -185,6 +193,67 @@ def test_entry_point_names_what_is_wrong(arguments, what, warm):
     assert done.returncode != 0
     assert what in done.stderr.splitlines()[-1]
     assert "Traceback" not in done.stderr
+
+
+def said(*arguments, cwd=build.ROOT) -> list[str]:
+    """What a command of the project itself, that ends at once, says on its way out."""
+    command = [sys.executable, *arguments]
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True)
+    assert done.returncode == 1 and done.stdout == ""
+    return done.stderr.splitlines()
+
+
+def test_a_taken_port_is_said_before_anything_is_built():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        (line,) = said("scripts/build.py", "serve", "--address", address)
+    assert line.startswith(f"build.py: {address}: Address already in use; ")
+    assert line.endswith("make serve PORT=8001")
+
+
+def test_accept_looks_where_it_was_called(tmp_path):
+    (tmp_path / "bundle.json").write_text("{}", encoding="utf-8")
+    script = build.ROOT / "scripts/build.py"
+    (line,) = said(script, "accept", "bundle.json", cwd=tmp_path)
+    assert line == "build.py: bundle.json: damaged record: no 'experiment'"
+
+
+def test_without_the_packages_it_names_make():
+    (line,) = said(
+        "-c",
+        "import sys, runpy; sys.modules['yaml'] = None; sys.argv = ['b', 'site'];"
+        "runpy.run_path('scripts/build.py', run_name='__main__')",
+    )
+    assert line.startswith("build.py: this Python lacks yaml; make")
+
+
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        (OSError(28, "No space left on device", "docs/x.svg"), "docs/x.svg: No space"),
+        (OSError(30, "Read-only file system"), "build.py: Read-only file system"),
+    ],
+)
+def test_a_full_or_read_only_disk_is_one_line(error, says, monkeypatch, capsys):
+    def fails(**_):
+        raise error
+
+    monkeypatch.setattr(build.render, "stale_only", fails)
+    assert build.main(["render"]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert says in line
+
+
+def test_check_sees_tests_that_stopped(tmp_path):
+    """A program that ends its process ends pytest with 0, unless in a worker."""
+    ends = "import os\n\ndef test_ends():\n    os._exit(0)\n"
+    (tmp_path / "test_ends.py").write_text(ends)
+    command = [sys.executable, "-m", *build.TESTS, "-p", "no:cacheprovider", "."]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode != 0
+    assert "crashed" in done.stdout
 
 
 def test_unknown_experiment_names_the_known(warm):

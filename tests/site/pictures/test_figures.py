@@ -89,11 +89,12 @@ def makes(*arguments):
 
 
 def test_one_command_measures_as_yours_and_serves():
-    said = makes("reproduce", "NAME=init_gradients").splitlines()
+    said = makes("reproduce", "NAME=init_gradients", "PORT=8001").splitlines()
     measured, served = said[-2:]
     assert "MACHINE=yours" in measured
     assert measured.endswith("scripts/build.py measure init_gradients")
-    assert served.endswith("scripts/build.py serve")
+    assert served.endswith("scripts/build.py serve --address 127.0.0.1:8001")
+    assert makes("serve", "PORT=8002").splitlines()[-1].endswith(":8002")
 
 
 def test_without_a_name_it_asks_which():
@@ -107,7 +108,14 @@ def test_without_a_name_it_asks_which():
     assert "make reproduce NAME=" in run.stdout
 
 
-def test_git_ignores_what_is_yours():
-    for path in ("docs/records/yours/x.json", "docs/figures/yours/x.en.svg"):
-        found = subprocess.run(["git", "check-ignore", "-q", path], cwd=ROOT)
-        assert found.returncode == 0
+def test_git_ignores_what_is_yours(tmp_path):
+    """In a repository of its own: a source archive is none."""
+    shutil.copy(ROOT / ".gitignore", tmp_path)
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    for path, status in (
+        ("docs/records/yours/x.json", 0),
+        ("docs/figures/yours/x.en.svg", 0),
+        ("docs/records/amd-epyc/x.json", 1),
+    ):
+        found = subprocess.run(["git", "check-ignore", "-q", path], cwd=tmp_path)
+        assert found.returncode == status
