@@ -31,7 +31,13 @@ from scripts.site.publish import (  # noqa: E402
     search,
 )
 from scripts.site.questions import interview_pages  # noqa: E402
-from scripts.site.reading import formulas, generated, source, translations  # noqa: E402
+from scripts.site.reading import (  # noqa: E402
+    formulas,
+    generated,
+    outputs,
+    source,
+    translations,
+)
 
 # Names, punctuation and blanks in code have the colour of the text around them:
 # their spans are a fifth of a page's bytes.
@@ -62,7 +68,7 @@ def one_line(where):
     """What is wrong with a page or a record as one line that names it."""
     try:
         yield
-    except (source.SourceError, RecordError) as error:
+    except (source.SourceError, outputs.OutputError, RecordError) as error:
         raise PluginError(f"{where}: {error}") from None
 
 
@@ -91,6 +97,7 @@ def on_config(config, **_):
         generated.check()
     with one_line("records"):
         facts.facts()
+        names.check_drawn(config.theme["language"])
     with one_line("references"):
         citations.references()
     with one_line("interview"):

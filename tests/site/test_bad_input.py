@@ -92,6 +92,17 @@ def edited_figure(project):
     return "norm_speed_cpu.en.svg", "make render writes it anew"
 
 
+def damaged_list_of_digests(project):
+    path = project.root / "docs/generated.json"
+    path.write_text(path.read_text(encoding="utf-8")[:1000], encoding="utf-8")
+    return "docs/generated.json", "damaged: "
+
+
+def missing_figure(project):
+    (project.root / "docs/figures/amd-epyc/norm_speed_cpu.zh.svg").unlink()
+    return "norm_speed_cpu.zh.svg", "run: make render"
+
+
 def missing_twin(project):
     project.page().unlink()
     return "docs/en/pages/rmsnorm/speed.md", "docs/zh/pages/rmsnorm/speed.md is missing"
@@ -147,6 +158,8 @@ CASES = [
     damaged_record,
     record_with_a_short_row,
     edited_figure,
+    damaged_list_of_digests,
+    missing_figure,
     missing_twin,
     skipped_fence,
     tilde_fence,

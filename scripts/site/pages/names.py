@@ -66,11 +66,24 @@ def check_names(markdown: str) -> None:
             value = value[step]
 
 
+def check_drawn(language: str) -> None:
+    """Raise SourceError for the first figure or diagram that is not there."""
+    wanted = [
+        *(
+            look.figure_path(n, r.machine, language)
+            for n in recorded()
+            for r in recorded()[n]
+        ),
+        *(diagram.path(name, language) for name in diagram.names()),
+    ]
+    for path in wanted:
+        if not path.is_file():
+            raise SourceError(f"no figure {path.relative_to(ROOT)}; run: make render")
+
+
 def figure(name: str, record, language: str, labels: dict) -> str:
     """One figure as HTML: inline SVG, caption, text alternative, link to the record."""
     path = look.figure_path(name, record.machine, language)
-    if not path.is_file():
-        raise SourceError(f"no figure {path.relative_to(ROOT)}; run: make render")
     picture = svg.slim(path.read_text(encoding="utf-8"))
     filled = words(record, language)
     link = f"records/{record.machine}/{name}.json"
@@ -91,8 +104,6 @@ def figure(name: str, record, language: str, labels: dict) -> str:
 def drawing(name: str, language: str, labels: dict) -> str:
     """One diagram as HTML: inline SVG, caption, text alternative."""
     path = diagram.path(name, language)
-    if not path.is_file():
-        raise SourceError(f"no diagram {path.relative_to(ROOT)}; run: make render")
     picture = svg.slim(path.read_text(encoding="utf-8"))
     words = diagram.load(name).WORDS[language]
     return (

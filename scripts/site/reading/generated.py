@@ -39,7 +39,7 @@ def digest(path: Path) -> str:
 
 
 def listed() -> dict[str, str]:
-    return json.loads(LIST.read_text(encoding="utf-8")) if LIST.is_file() else {}
+    return outputs.read_list(LIST)
 
 
 def edited(paths: Iterable[Path] | None = None) -> list[str]:

@@ -18,7 +18,7 @@ LOCK = SNIPPETS / "outputs.json"
 
 
 class OutputError(RuntimeError):
-    """A snippet that does not run. One line."""
+    """A snippet that does not run, or a damaged list of what they print. One line."""
 
 
 def files() -> list[Path]:
@@ -32,8 +32,17 @@ def digest(output: Path) -> str:
     return module_digest(".".join(source.with_suffix("").parts))
 
 
+def read_list(path: Path) -> dict[str, str]:
+    """Names and digests from one JSON file. OutputError when it is damaged."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    except ValueError as error:
+        where = path.relative_to(ROOT).as_posix()
+        raise OutputError(f"{where}: damaged: {error}; git restores it") from None
+
+
 def locked() -> dict[str, str]:
-    return json.loads(LOCK.read_text(encoding="utf-8")) if LOCK.is_file() else {}
+    return read_list(LOCK)
 
 
 def name(output: Path) -> str:
