@@ -7,6 +7,7 @@ Tests see everything; nothing sees tests.
 import ast
 import graphlib
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -72,6 +73,7 @@ HEAVY = {
 }  # the site builds without them
 
 
+@cache
 def imports(text: str) -> list[tuple[int, str, bool]]:
     """(line, dotted name, whether importing the file runs it) of each import."""
     tree = ast.parse(text)
