@@ -120,7 +120,7 @@ def test_a_micro_batch_of_one_sequence_is_hopelessly_noisy():
         return means.std().item()
 
     assert 0.013 < noise(1, 0) < 0.019  # independent tokens: 1/64 = 0.0156
-    assert 0.6 < noise(0.5**0.5, 0.5**0.5) < 0.8  # half of the variance in common
+    assert abs(noise(0.5**0.5, 0.5**0.5) - 0.7) < 0.1  # half of the variance in common
 
 
 # verdict: wrong

@@ -15,6 +15,7 @@ def test_a_linear_layer_scales_by_root_in_over_out():
         y = torch.randn(64, d_in) @ torch.randn(d_in, d_out)
         assert abs(y.std() / math.sqrt(d_in) - 1) < 0.03  # d_out plays no part
         assert y.std() > 10 * math.sqrt(d_in / d_out)
+    assert round(math.sqrt(512), 1) == 22.6
     weight = nn.Linear(512, 512).weight
     assert abs(weight.std() / math.sqrt(1 / (3 * 512)) - 1) < 0.01  # not 1
     assert weight.abs().max() <= 1 / math.sqrt(512)

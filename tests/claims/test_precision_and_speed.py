@@ -98,7 +98,7 @@ def test_rms_norm_moves_fewer_bytes():
     bias = torch.zeros(4096)
     layer = size(x, gain, bias, *torch.native_layer_norm(x, (4096,), gain, bias, 1e-6))
     rms = size(x, gain, *torch.ops.aten._fused_rms_norm(x, [4096], gain, 1e-6))
-    assert 1 < layer / rms < 1.001
+    assert 0 < layer / rms - 1 < 0.001
 
 
 # verdict: holds-when
@@ -304,7 +304,8 @@ def test_one_epsilon_is_as_good_as_another():
 # verdict: holds-when
 def test_float32_rms_norm_cannot_overflow():
     x = torch.full((1, 8), 1e20)
-    assert x.isfinite().all() and x.square().isinf().all()  # 3.4e38 is the largest
+    assert x.isfinite().all() and x.square().isinf().all()
+    assert 3.4e38 < torch.finfo(torch.float32).max < 3.41e38
     assert torch.tensor([1.8e19, 1.9e19]).square().isinf().tolist() == [False, True]
     assert (rms_norm(x) == 0).all()
     assert (F.rms_norm(x, (8,), eps=1e-6) == 0).all()

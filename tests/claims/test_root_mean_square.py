@@ -86,7 +86,7 @@ def test_a_finished_model_takes_rms_norm_for_layer_norm():
 def test_rms_norm_gives_unit_length():
     y = F.rms_norm(random_tokens(100, 512), (512,), eps=0.0)
     torch.testing.assert_close(y.norm(dim=-1), torch.full((100,), 512**0.5).double())
-    assert y.norm(dim=-1).min() > 22  # not 1
+    assert y.norm(dim=-1).min() > 22.6  # not 1
 
 
 # verdict: holds-when

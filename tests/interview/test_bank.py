@@ -10,7 +10,7 @@ from scripts.site.pages import names
 from scripts.site.questions import interview
 from scripts.site.reading import source
 from scripts.site.reading.source import LANGUAGES, SNIPPETS, SourceError, headings
-from tests.pages import test_numbers, test_terms, test_typography
+from tests.pages import test_terms, test_typography
 from tests.pages.reading import EN, ZH
 
 PAGES = {"zh": ZH, "en": EN}
@@ -87,12 +87,10 @@ def test_evidence_leads_somewhere(row, obeyed):
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row["id"])
-def test_numbers_are_facts_or_cited(row, obeyed):
-    for field, text in texts(row):
+def test_names_exist(row):
+    for _, text in texts(row):
         for lang in LANGUAGES:
             names.check_names(text[lang])
-            found = test_numbers.violations(text[lang])
-            obeyed(f"{row['id']}: {lang} {field}: {v}" for v in found)
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row["id"])

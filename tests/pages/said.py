@@ -1,0 +1,187 @@
+"""Texts that readers see and no page holds: of data, navigation, portal and code."""
+
+import ast
+import html
+import io
+import re
+import tokenize
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import yaml
+
+from scripts.site.data import citations, claims
+from scripts.site.questions import interview, interview_pages
+from scripts.site.reading import source
+from scripts.site.reading.source import LANGUAGES, ROOT
+from tests.pages.reading import Loader
+
+DATA = ROOT / "docs" / "data"
+TAGS = re.compile(r"<[^>]*>")
+SPOKEN = re.compile(r'(?:content|alt|title|aria-label)="([^"]*)"')
+# Keys of data whose values are no sentences.
+NAMES = {"id", "page", "met", "was", "cite", "source", "evidence", "eps", "released"}
+NAMES |= {"document", "model", "family", "variant", "architecture", "url", "answer"}
+
+
+@dataclass(frozen=True)
+class Said:
+    """A text, where it stands, and what bears it out besides its own citations."""
+
+    where: str
+    text: str
+    proof: str = ""
+    cited: bool = False
+
+
+def everything() -> list[Said]:
+    return [
+        *of_claims(),
+        *of_questions(),
+        *of_quiz(),
+        *of_data(),
+        *of_references(),
+        *of_projects(),
+        *of_portal(),
+        *of_words(),
+    ]
+
+
+def of_claims() -> Iterator[Said]:
+    """A row's own check or its sources bear out what it says."""
+    for topic, row in claims.everything():
+        proof = claims.check_source(topic, row) if row.get("check") else ""
+        for field in ("claim", "correct"):
+            for language in LANGUAGES:
+                where = f"claims/{topic}#{row['id']} {field} {language}"
+                yield Said(where, row[field][language], proof, bool(row.get("cite")))
+
+
+def of_questions() -> Iterator[Said]:
+    for group, row in interview.bank():
+        cited = any(str(entry).startswith("cite:") for entry in row["evidence"])
+        for text, path in _leaves(row):
+            if path.startswith(("question", "weak.said", "follow_up.question")):
+                continue  # given, or quoted as an answer that is not ours
+            yield Said(f"interview/{group}#{row['id']} {path}", text, "", cited)
+
+
+def of_quiz() -> Iterator[Said]:
+    """An option may be wrong: its numbers are those of the question or the check."""
+    for group, row in interview.items():
+        cited = any(str(entry).startswith("cite:") for entry in row["evidence"])
+        proof = interview_pages.check_source(group, row) if row.get("check") else ""
+        proof += " ".join(row["question"].values())
+        for text, path in _leaves(row):
+            if path.startswith("question") or ".text." in path:
+                continue  # given, or offered to choose from
+            where = f"quiz/{group}#{row['id']} {path}"
+            yield Said(where, text, proof, cited)
+
+
+def of_data() -> Iterator[Said]:
+    """Models, rejected variants, glossary, comparison, words of experiments."""
+    own = {"claims", "interview", "quiz"}
+    for path in sorted(DATA.rglob("*.yml")):
+        name = path.relative_to(DATA).as_posix()
+        if name.split("/")[0] in own:
+            continue
+        for row in _rows(source.read_yaml(path)):
+            cited = isinstance(row, dict) and bool(row.get("source"))
+            for text, key in _leaves(row):
+                yield Said(f"{name} {key}", text, "", cited)
+
+
+def _rows(data) -> list:
+    return data if isinstance(data, list) else [data]
+
+
+def _leaves(part, path: str = "") -> Iterator[tuple[str, str]]:
+    if isinstance(part, dict):
+        for key, inner in part.items():
+            if key not in NAMES:
+                yield from _leaves(inner, f"{path}.{key}".lstrip("."))
+    elif isinstance(part, list):
+        for inner in part:
+            yield from _leaves(inner, path)
+    elif isinstance(part, str):
+        yield part, path
+
+
+def of_references() -> Iterator[Said]:
+    """A work's title is its own; what we note of it is not."""
+    for key, entry in citations.references().items():
+        yield Said(f"references.bib {key} note", entry.note, "", True)
+        yield Said(f"references.bib {key} title", entry.title, "", True)
+
+
+def of_projects() -> Iterator[Said]:
+    for language in LANGUAGES:
+        text = (ROOT / "docs" / language / "mkdocs.yml").read_text(encoding="utf-8")
+        data = yaml.load(text, Loader)
+        where = f"docs/{language}/mkdocs.yml"
+        for key in ("site_name", "site_description"):
+            yield Said(f"{where} {key}", data[key])
+        yield from (Said(f"{where} nav", title) for title in _titles(data["nav"]))
+        for text, path in _leaves(data.get("extra", {})):
+            yield Said(f"{where} {path}", text)
+
+
+def _titles(part) -> Iterator[str]:
+    if isinstance(part, dict):
+        yield from part
+        for inner in part.values():
+            yield from _titles(inner)
+    elif isinstance(part, list):
+        for inner in part:
+            yield from _titles(inner)
+
+
+def of_portal() -> Iterator[Said]:
+    for path in sorted((ROOT / "docs" / "portal").glob("*.html")):
+        text = path.read_text(encoding="utf-8")
+        for found in SPOKEN.finditer(text):
+            yield Said(f"docs/portal/{path.name}", found[1])
+        for line in TAGS.sub("\n", text).splitlines():
+            if line.strip():
+                yield Said(f"docs/portal/{path.name}", html.unescape(line.strip()))
+
+
+def of_words() -> Iterator[Said]:
+    """What the site's own code says: WORDS and labels of scripts/site."""
+    for path in sorted((ROOT / "scripts" / "site").rglob("*.py")):
+        where = path.relative_to(ROOT).as_posix()
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if not isinstance(node, ast.Assign):
+                continue
+            names = {
+                target.id for target in node.targets if isinstance(target, ast.Name)
+            }
+            if not any(
+                n in ("WORDS", "LABELS", "TEXTS") or n.endswith("_WORDS") for n in names
+            ):
+                continue
+            for inner in ast.walk(node.value):
+                if isinstance(inner, ast.Constant) and isinstance(inner.value, str):
+                    yield Said(f"{where}:{inner.lineno}", inner.value)
+
+
+def of_snippets() -> Iterator[Said]:
+    """Comments, docstrings and what is printed."""
+    for path in sorted((ROOT / "snippets").rglob("*.py")):
+        where, text = (
+            path.relative_to(ROOT).as_posix(),
+            path.read_text(encoding="utf-8"),
+        )
+        for token in tokenize.generate_tokens(io.StringIO(text).readline):
+            if token.type == tokenize.COMMENT:
+                yield Said(f"{where}:{token.start[0]}", token.string.lstrip("# "))
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                yield Said(f"{where}:{node.lineno}", node.value)
+
+
+def of_outputs() -> Iterator[Said]:
+    for path in sorted((ROOT / "snippets").rglob("*.out")):
+        where = path.relative_to(ROOT).as_posix()
+        yield Said(where, path.read_text(encoding="utf-8"))
