@@ -6,6 +6,7 @@ commit and the words on its pages, and what is not right is refused with one lin
 bundle is filed whole or not at all.
 """
 
+import json
 import tarfile
 import zipfile
 import zlib
@@ -155,6 +156,8 @@ def _problem(name: str, record: Record, folder: Path) -> str | None:
         return (
             f"{record.experiment!r} measures a {device}, {name!r} is of a {record.kind}"
         )
+    if len(set(map(json.dumps, record.rows))) < len(record.rows):
+        return f"{name!r} holds a row twice"
     return (
         _date_problem(record) or _code_problem(record, folder) or _said(record, module)
     )

@@ -251,6 +251,8 @@ def test_rows_that_cannot_be(tmp_path, places, record):
     assert accept.accept(_bundle(tmp_path, other), **places)
     said = "column 'x' is not in both this and another-cpu's"
     _refused(_bundle(tmp_path, _renamed(record)), places, said)
+    twice = replace(record, rows=[*record.rows, record.rows[1]])
+    _refused(_bundle(tmp_path, twice), places, "holds a row twice")
     wordy = [row | {"y": "<b>"} for row in record.rows]
     _refused(_bundle(tmp_path, replace(record, rows=wordy)), places, "holds markup")
 
