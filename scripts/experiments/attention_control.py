@@ -21,8 +21,10 @@ layer, head) in which QK-Clip acted.
 from functools import partial
 
 from scripts.measure.design import Design, Run
+from scripts.measure.draw import band, log_ticks, name_axes
+from scripts.measure.findings import Found, best
 from scripts.measure.records import Step
-from scripts.measure.spread import integer, number, paired, span
+from scripts.measure.spread import integer, number, span
 from scripts.measure.texts import design_words, figure_words
 
 METHOD = (
@@ -223,9 +225,7 @@ def _losses(record, arm: str, rate: float) -> list[float]:
 
 def _best(record, arm: str) -> float:
     """The rate with the least median loss."""
-    from statistics import median
-
-    return min(_rates(record), key=lambda rate: median(_losses(record, arm, rate)))
+    return best(_rates(record), lambda rate: _losses(record, arm, rate))
 
 
 def _learned(record, arm: str) -> list[float]:
@@ -250,7 +250,7 @@ def facts(record) -> dict[str, str]:
 
     size, rates = SIZES[record.size], _rates(record)
     names = ("d", "layers", "heads", "time", "batch", "steps")
-    found = {name: str(size[name]) for name in names}
+    found = Found({name: str(size[name]) for name in names})
     ((frequency,),) = (
         row["values"] for row in record.select(quantity="frequency_loss")
     )
@@ -280,11 +280,8 @@ def facts(record) -> dict[str, str]:
             ),
         }
         for other in ("plain", "qk_norm"):
-            if other == arm or not all(map(isfinite, ends[arm] + ends[other])):
-                continue
-            gap = paired(ends[arm], ends[other])
-            found[f"{arm}_minus_{other}"] = gap.text()
-            found[f"{arm}_minus_{other}_bound"] = gap.bound()
+            if other != arm:
+                found.paired(f"{arm}_minus_{other}", ends[arm], ends[other])
         if arm == "no_layers":
             continue
         for word, at in ({"best": rate, "highest": rates[-1]} | TOLD).items():
@@ -294,10 +291,9 @@ def facts(record) -> dict[str, str]:
         plain = _losses(record, "plain", at)
         for arm in best:
             losses = _losses(record, arm, at)
-            found[f"{arm}_loss_{word}"] = number(median(losses), 3)
-            found[f"{arm}_loss_{word}_range"] = span(losses, 3)
-            if arm != "plain" and all(map(isfinite, losses + plain)):
-                found[f"{arm}_minus_plain_{word}"] = paired(losses, plain).text()
+            found.median(f"{arm}_loss_{word}", losses, 3)
+            if arm != "plain":
+                found.paired(f"{arm}_minus_plain_{word}", losses, plain)
         bounds = [v[-1] for v in _values(record, "bound", "qk_norm", at)]
         found[f"qk_norm_bound_{word}"] = _large(median(bounds))
         for arm in ARMS:
@@ -343,9 +339,7 @@ WORDS = figure_words(__file__)
 
 
 def plot(record, words):
-    from statistics import median
-
-    from matplotlib.ticker import FixedLocator, NullLocator
+    from matplotlib.ticker import NullLocator
 
     from scripts.measure import look
 
@@ -362,12 +356,7 @@ def plot(record, words):
         return muted | {"linewidth": 1.2}
 
     def draw(axis, arm, runs, label=None):
-        drawn = style(arm)
-        axis.plot(rates, list(map(median, runs)), label=label, **drawn)
-        low, high = list(map(min, runs)), list(map(max, runs))
-        axis.fill_between(
-            rates, low, high, color=drawn["color"], alpha=0.13, linewidth=0
-        )
+        band(axis, rates, runs, style(arm), label=label)
 
     for arm in shown:
         losses = [[min(x, ceiling) for x in _losses(record, arm, r)] for r in rates]
@@ -384,13 +373,8 @@ def plot(record, words):
     bottom.set_yticks(list(ticks), list(ticks.values()))
     bottom.yaxis.set_minor_locator(NullLocator())
     for axis, title, left in ((top, "by_rate", "loss"), (bottom, "largest", "logit")):
-        axis.set_xscale("log")
-        axis.xaxis.set_major_locator(FixedLocator(rates))
-        axis.xaxis.set_minor_locator(NullLocator())
-        axis.set_xticks(rates, [f"{rate:g}" for rate in rates])
-        axis.set_title(words[title])
-        axis.set_xlabel(words["rate"])
-        axis.set_ylabel(words[left])
+        log_ticks(axis, rates)
+        name_axes(words, (axis, title, "rate", left))
     look.legend(figure, columns=3)
     look.footer(figure, record, words, words["band"])
     return figure

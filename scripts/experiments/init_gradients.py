@@ -21,8 +21,10 @@ A row holds one quantity of one run: `values` are norms, one for each layer.
 from functools import partial
 
 from scripts.measure.design import Design, Run
+from scripts.measure.draw import band, log_ticks
+from scripts.measure.findings import Found
 from scripts.measure.records import Step
-from scripts.measure.spread import number, span
+from scripts.measure.spread import number
 from scripts.measure.texts import design_words, figure_words
 
 METHOD = (
@@ -276,7 +278,8 @@ def facts(record) -> dict[str, str]:
     depths, widths = _depths(record), _widths(record)
     least, most = depths[0], depths[-1]
     size = SIZES[record.size]
-    found = {
+    found = Found()
+    found |= {
         "seeds": str(len(record.provenance["seeds"])),
         "d": str(widths[0]),
         "d_wide": str(widths[1]),
@@ -284,10 +287,6 @@ def facts(record) -> dict[str, str]:
         "most": str(most),
         "tokens": str(size["batch"] * size["time"]),
     }
-
-    def note(name, values, digits):
-        found[name] = number(median(values), digits)
-        found[f"{name}_range"] = span(values, digits)
 
     cells = [
         (width, setting, variant)
@@ -305,13 +304,13 @@ def facts(record) -> dict[str, str]:
                 _slope(depths, [runs[depth][seed][layer] for depth in depths])
                 for seed in range(len(runs[least]))
             ]
-            note(f"{name}_{place}_slope", slopes, 2)
+            found.median(f"{name}_{place}_slope", slopes, 2)
             for end, depth in (("least", least), ("most", most)):
                 sizes = [values[layer] for values in runs[depth]]
-                note(f"{name}_{place}_{end}", sizes, 2)
+                found.median(f"{name}_{place}_{end}", sizes, 2)
         for end, depth in (("least", least), ("most", most)):
             ratios = [v[0] / v[-1] for v in runs[depth]]
-            note(f"{name}_ratio_{end}", ratios, 1)
+            found.median(f"{name}_ratio_{end}", ratios, 1)
             found[f"{name}_larger_{end}"] = str(sum(r > 1 for r in ratios))
             found[f"{name}_apart_{end}"] = _factor(max(ratios) / min(ratios))
     for variant in VARIANTS:
@@ -339,7 +338,7 @@ WORDS = figure_words(__file__)
 def plot(record, words):
     from statistics import median
 
-    from matplotlib.ticker import FixedLocator, NullLocator
+    from matplotlib.ticker import NullLocator
 
     from scripts.measure import look
 
@@ -358,11 +357,7 @@ def plot(record, words):
             last = [[values[-1] for values in runs[depth]] for depth in depths]
             each = [[values[layer - 1] for values in runs[most]] for layer in layers]
             for axis, places, sizes in ((top, depths, last), (bottom, layers, each)):
-                line = list(map(median, sizes))
-                axis.plot(places, line, label=words[variant], **drawn)
-                low, high = list(map(min, sizes)), list(map(max, sizes))
-                shade = dict(color=drawn["color"], alpha=0.13, linewidth=0)
-                axis.fill_between(places, low, high, **shade)
+                band(axis, places, sizes, drawn, label=words[variant])
 
         wanted = dict(variant="pre", setting="decoder", layers=most, d=d)
         middle = median(values[-1] for values in _values(record, **wanted))
@@ -383,11 +378,8 @@ def plot(record, words):
             (bottom, [1, *depths[:-1:2], most], "by_layer", "layer"),
         ):
             axis.set_title(f"{words[title]}{d}")
-            axis.set_xscale("log")
             axis.set_yscale("log")
-            axis.xaxis.set_major_locator(FixedLocator(ticks))
-            axis.xaxis.set_minor_locator(NullLocator())
-            axis.set_xticks(ticks, [str(tick) for tick in ticks])
+            log_ticks(axis, ticks)
             axis.set_xlabel(words[below])
             look.plain_log(axis.yaxis)
             axis.yaxis.set_minor_locator(NullLocator())

@@ -26,8 +26,10 @@ that it grows exponentially over the layers of GPT-2 XL. null stands for no numb
 from functools import partial
 
 from scripts.measure.design import Design, Run
+from scripts.measure.draw import band, log_ticks, name_axes
+from scripts.measure.findings import Found, best
 from scripts.measure.records import Step
-from scripts.measure.spread import integer, number, paired, span
+from scripts.measure.spread import integer, number, span
 from scripts.measure.texts import design_words, figure_words
 
 METHOD = (
@@ -232,9 +234,7 @@ def _arms(record) -> list[str]:
 
 def _best(record, arm: str) -> float:
     """The rate with the least median loss."""
-    from statistics import median
-
-    return min(_rates(record, arm), key=lambda rate: median(_losses(record, arm, rate)))
+    return best(_rates(record, arm), lambda rate: _losses(record, arm, rate))
 
 
 def _costs(record, arm: str, rate: float) -> dict[str, list[float]]:
@@ -271,12 +271,13 @@ DIGITS = dict(upper=2, lower=2, one=3, share=0, cosine=3, exponent=2)
 
 
 def facts(record) -> dict[str, str]:
-    from math import isfinite
     from statistics import median
 
     size = SIZES[record.size]
     (known,) = record.select(quantity="frequency_loss")
-    found = {name: str(size[name]) for name in ("d", "layers", "steps", "context")}
+    found = Found(
+        {name: str(size[name]) for name in ("d", "layers", "steps", "context")}
+    )
     found |= {
         "half": str(size["layers"] // 2),
         "seeds": str(len(SEEDS)),
@@ -300,16 +301,11 @@ def facts(record) -> dict[str, str]:
             ):
                 unit = " %" if what == "share" else ""
                 shown = values or [float("nan")]
-                found[f"{arm}_{what}_{name}"] = (
-                    number(median(shown), DIGITS[what]) + unit
-                )
-                found[f"{arm}_{what}_{name}_range"] = span(shown, DIGITS[what]) + unit
+                found.median(f"{arm}_{what}_{name}", shown, DIGITS[what], unit)
             other = best["pre"] if name == "best" and "pre" in best else rate
             base = _losses(record, "pre", other)
-            if arm in ARMS[1:] and base and all(map(isfinite, losses + base)):
-                gap = paired(losses, base)
-                found[f"{arm}_gap_{name}"] = gap.text()
-                found[f"{arm}_gap_{name}_bound"] = gap.bound()
+            if arm in ARMS[1:] and base:
+                found.paired(f"{arm}_gap_{name}", losses, base)
     return found
 
 
@@ -344,9 +340,6 @@ WORDS = figure_words(__file__)
 
 def plot(record, words):
     from math import isfinite
-    from statistics import median
-
-    from matplotlib.ticker import NullLocator
 
     from scripts.measure import look
 
@@ -368,31 +361,14 @@ def plot(record, words):
                 for rate, values in samples.items()
                 if all(map(isfinite, values))
             }
-            rates = list(samples)
-            axis.plot(
-                rates,
-                [median(values) for values in samples.values()],
-                label=words[arm] if axis is losses else None,
-                **drawn,
-            )
-            axis.fill_between(
-                rates,
-                [min(values) for values in samples.values()],
-                [max(values) for values in samples.values()],
-                color=drawn["color"],
-                alpha=0.13,
-                linewidth=0,
-            )
+            label = words[arm] if axis is losses else None
+            band(axis, list(samples), list(samples.values()), drawn, label=label)
     every = sorted({*RATES, *CONTROL_RATES})
     worth.set_yscale("log")
     look.plain_log(worth.yaxis)
     for axis, title, left in ((worth, "worth", "increase"), (losses, "losses", "loss")):
-        axis.set_xscale("log")
-        axis.set_xticks(every, [f"{rate:g}" for rate in every])
-        axis.xaxis.set_minor_locator(NullLocator())
-        axis.set_title(words[title])
-        axis.set_xlabel(words["rate"])
-        axis.set_ylabel(words[left])
+        log_ticks(axis, every)
+        name_axes(words, (axis, title, "rate", left))
     look.legend(figure, *losses.get_legend_handles_labels())
     look.footer(figure, record, words, words["band"])
     return figure
