@@ -30,9 +30,9 @@ NAME = re.compile(r"[a-z][a-z0-9_]*")  # experiments
 YOURS = "yours"  # the machine of `make reproduce`; git ignores its folders
 MACHINE = re.compile(r"(?!.{61})[a-z0-9]+(-[a-z0-9]+)*")
 TAKEN = ("zh", "en", "diagrams")  # folders beside the machines' own in docs/figures
-# Text of a record stands on pages: nothing in it is unseen, a tag or an entity.
+# Text of a record stands on pages: nothing in it is unseen, a tag, entity or link.
 UNSEEN = {"Cc", "Cf", "Co", "Cs", "Zl", "Zp"}  # controls, bidi marks, surrogates
-MARKUP = re.compile(r"<[A-Za-z/!?]|&(#|\w+;)")
+MARKUP = re.compile(r"<[A-Za-z/!?]|&(#|\w+;)|\]\(\s*([\w.+-]+:|//)")
 LONGEST = 2000  # characters of one text
 DATE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 # Every record says where, with what, how and of which code it was made.

@@ -225,6 +225,8 @@ def raw(record) -> str:
         ({"device": {"kind": "gpu", "name": "A GPU"}}, "measures a cpu, .* of a gpu"),
         ({"device": {"kind": "cpu", "name": "X <img src=x>"}}, "holds markup: '<i'"),
         ({"device": {"kind": "cpu", "name": "X &lt;img"}}, "holds markup: '&lt;'"),
+        ({"method": "[x](javascript:alert(1))"}, r"markup: '\]\(javascript:'"),
+        ({"method": "[x](//example.org)"}, r"markup: '\]\(//'"),
         ({"device": {"kind": "cpu", "name": "X\x00"}}, r"unseen character U\+0000"),
         ({"device": {"kind": "cpu", "name": "X\u202e"}}, r"unseen character U\+202E"),
         ({"method": "\ud800"}, r"unseen character U\+D800"),

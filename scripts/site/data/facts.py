@@ -69,9 +69,7 @@ def designed() -> list[str]:
 def _facts(name, machine, stamps) -> Names:
     record = next(r for r in _recorded(stamps)[name] if r.machine == machine)
     found = records.load_experiment(name).facts(record)
-    # Text of a record is no tag (records.MARKUP); here it becomes no link either.
-    plain = {key: str(value).replace("](", r"]\(") for key, value in found.items()}
-    return Names(f"fact of {name}", plain)
+    return Names(f"fact of {name}", found)
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Which record's numbers the pages show, and that its text is text."""
+"""Which record's numbers the pages show."""
 
 from dataclasses import replace
 
@@ -46,12 +46,3 @@ def test_a_partial_record_leads_no_page(ours, filed):
     assert facts.facts()[NAME] is facts._facts(NAME, ours.machine, facts._stamps())
     filed(partial, ours, on_a_gpu(ours))
     assert facts.recorded()[NAME][0].kind == "gpu"
-
-
-def test_text_of_a_record_becomes_no_link(ours, filed, monkeypatch):
-    filed(ours)
-    module = records.load_experiment(NAME)
-    link = "[GPU](javascript:alert(1))"
-    monkeypatch.setattr(module, "facts", lambda _: {"machine": link, "least": "[1, 2]"})
-    assert facts.text(f"facts.{NAME}.machine") == r"[GPU]\(javascript:alert(1))"
-    assert facts.text(f"facts.{NAME}.least") == "[1, 2]"
