@@ -38,6 +38,7 @@ from scripts.site.reading import (  # noqa: E402
     source,
     translations,
 )
+from scripts.site.reading.files import read_text  # noqa: E402
 
 # Names, punctuation and blanks in code have the colour of the text around them:
 # their spans are a fifth of a page's bytes.
@@ -95,6 +96,8 @@ def on_config(config, **_):
     resolved.read_again()
     with one_line("generated files"):
         generated.check()
+    with one_line("pages"):
+        reference_lists.pages(config.theme["language"])
     with one_line("records"):
         facts.facts()
         names.check_drawn(config.theme["language"])
@@ -102,7 +105,8 @@ def on_config(config, **_):
         citations.references()
     with one_line("interview"):
         interview_pages.check(config.theme["language"])
-    search.teach_jieba()
+    with one_line("search"):
+        search.teach_jieba()
     search.teach_material()
     coloured.remember()
     offline.prepare(config)
@@ -115,11 +119,12 @@ def on_config(config, **_):
 def on_files(files, config, **_):
     with one_line("pages"):
         translations.check()
-    labs.add(files, config)
+    with one_line("labs"):
+        labs.add(files, config)
     for file in list(files.documentation_pages()):
         if file.src_uri.endswith(".md"):
             with one_line(_path(file, config)):
-                source.check(Path(file.abs_src_path).read_text(encoding="utf-8"))
+                source.check(read_text(Path(file.abs_src_path)))
                 page_notebooks.add(file, files, config)
     published_records.add(files, config)
     explore.add(files, config)

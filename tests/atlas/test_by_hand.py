@@ -9,17 +9,14 @@ from math import isclose
 from pathlib import Path
 
 import pytest
-import yaml
 
 from scripts.experiments import model_atlas
 from scripts.measure import records
+from scripts.site.reading.files import read_yaml
 
 FIXTURES = ("by_hand.yml", "by_hand_second.yml")
 LEFT_OPEN = {"by_hand.yml": 0, "by_hand_second.yml": 2}  # at most, unresolved
-SAMPLES = {
-    name: yaml.safe_load(Path(__file__).with_name(name).read_text(encoding="utf-8"))
-    for name in FIXTURES
-}
+SAMPLES = {name: read_yaml(Path(__file__).with_name(name)) for name in FIXTURES}
 ROWS = [row for name in FIXTURES for row in SAMPLES[name]]
 
 

@@ -1,11 +1,11 @@
 """What people type finds its page; the index comes when somebody reaches for it."""
 
 import pytest
-import yaml
 
+from scripts.site.reading.files import read_yaml
 from scripts.site.reading.source import LANGUAGES, ROOT
 
-QUERIES = yaml.safe_load((ROOT / "tests/browser/queries.yml").read_text("utf-8"))
+QUERIES = read_yaml(ROOT / "tests/browser/queries.yml")
 LEAST = 80  # queries a language
 
 # Asks the page's own search worker, as its search box does.

@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from scripts.site.data import citations, claims, reference_lists
-from scripts.site.reading import source
+from scripts.site.reading import files, source
 from scripts.site.reading.source import LANGUAGES, SourceError, headings
 from tests.pages import test_parity, test_terms, test_typography
 from tests.pages.reading import EN, ZH
@@ -430,7 +430,7 @@ def test_a_place_is_named_after_its_host_or_repository():
 
 
 def test_damaged_file_is_one_line(tmp_path, monkeypatch):
-    monkeypatch.setattr(source, "ROOT", tmp_path)
+    monkeypatch.setattr(files, "ROOT", tmp_path)
     monkeypatch.setattr(claims, "FOLDER", tmp_path)
     (tmp_path / "basics.yml").write_text("- id: [", encoding="utf-8")
     with pytest.raises(SourceError, match=r"^basics\.yml: ") as caught:

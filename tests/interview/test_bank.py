@@ -8,7 +8,7 @@ from scripts.measure import records
 from scripts.site.data import citations, claims
 from scripts.site.pages import names
 from scripts.site.questions import interview
-from scripts.site.reading import source
+from scripts.site.reading import files
 from scripts.site.reading.source import LANGUAGES, SNIPPETS, SourceError, headings
 from tests.pages import test_terms, test_typography
 from tests.pages.reading import EN, ZH
@@ -239,7 +239,7 @@ def test_evidence_that_leads_nowhere(evidence, says):
 
 
 def test_damaged_file_is_one_line(tmp_path, monkeypatch):
-    monkeypatch.setattr(source, "ROOT", tmp_path)
+    monkeypatch.setattr(files, "ROOT", tmp_path)
     monkeypatch.setattr(interview, "QUESTIONS", tmp_path)
     (tmp_path / "coding.yml").write_text("- id: [", encoding="utf-8")
     with pytest.raises(SourceError, match=r"^coding\.yml: ") as caught:

@@ -3,12 +3,12 @@
 import re
 
 import pytest
-import yaml
 
 from scripts.site.questions import interview
+from scripts.site.reading.files import read_yaml
 from scripts.site.reading.source import ROOT
 
-MODELS = yaml.safe_load((ROOT / "docs/data/models.yml").read_text(encoding="utf-8"))
+MODELS = read_yaml(ROOT / "docs/data/models.yml")
 ROW = next(r for _, r in interview.bank() if r["id"] == "which-model-uses-which-norm")
 CALLED = {"GPT-1": "GPT"}  # in the table
 PLACES = {

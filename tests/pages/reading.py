@@ -8,9 +8,8 @@ about words still sees that something stood there.
 import re
 from dataclasses import dataclass
 
-import yaml
-
 from scripts.site.reading import source
+from scripts.site.reading.files import read_yaml
 from scripts.site.reading.source import ROOT
 
 # Pages that the build writes from data.
@@ -76,17 +75,9 @@ ZH, EN = read("zh"), read("en")
 LABS = [*read_labs("zh"), *read_labs("en")]
 
 
-class Loader(yaml.SafeLoader):
-    """Reads mkdocs.yml without its special tags (!ENV, !!python/name)."""
-
-
-Loader.add_multi_constructor("", lambda loader, suffix, node: None)
-
-
 def nav(lang: str) -> list[str]:
     """The files of a language's navigation, in reading order."""
-    text = (ROOT / "docs" / lang / "mkdocs.yml").read_text(encoding="utf-8")
-    return nav_files(yaml.load(text, Loader)["nav"])
+    return nav_files(read_yaml(ROOT / "docs" / lang / "mkdocs.yml")["nav"])
 
 
 def nav_files(part: object) -> list[str]:

@@ -5,12 +5,12 @@ import re
 import pytest
 
 from scripts.site.data import citations, reference_lists
-from scripts.site.reading import source
+from scripts.site.reading import files
 from scripts.site.reading.source import LANGUAGES, SourceError, headings
 from tests.pages import test_numbers, test_terms, test_typography
 from tests.pages.reading import EN, ZH
 
-GLOSSARY = source.read_yaml(reference_lists.DATA / "glossary.yml")
+GLOSSARY = files.read_yaml(reference_lists.DATA / "glossary.yml")
 PAGES = {"zh": ZH, "en": EN}
 
 
@@ -68,8 +68,8 @@ def test_unknown_list_is_named():
 
 
 def test_damaged_data_is_one_line(tmp_path, monkeypatch):
-    monkeypatch.setattr(source, "ROOT", tmp_path)
+    monkeypatch.setattr(files, "ROOT", tmp_path)
     (tmp_path / "a.yml").write_text("a: [", encoding="utf-8")
     with pytest.raises(SourceError, match=r"^a\.yml: ") as caught:
-        source.read_yaml(tmp_path / "a.yml")
+        files.read_yaml(tmp_path / "a.yml")
     assert "\n" not in str(caught.value)

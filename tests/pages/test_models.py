@@ -5,7 +5,6 @@ import re
 from pathlib import Path
 
 import pytest
-import yaml
 
 from scripts.experiments import model_atlas
 from scripts.measure import records
@@ -13,11 +12,12 @@ from scripts.site.atlas import models
 from scripts.site.atlas.words import WORDS as OF_ATLAS
 from scripts.site.atlas.words import decimal
 from scripts.site.data import citations
+from scripts.site.reading.files import read_yaml
 from scripts.site.reading.source import LANGUAGES, ROOT
 from tests.pages import test_terms, test_typography
 
 FILE = ROOT / "docs" / "data" / "models.yml"
-ROWS = yaml.safe_load(FILE.read_text(encoding="utf-8"))
+ROWS = read_yaml(FILE)
 NAMES = [row["model"] for row in ROWS]
 FIELDS = {
     *(
@@ -310,8 +310,7 @@ def test_the_time_line_claims_no_end_and_one_lane_for_post_norm():
 
 
 def test_the_glossary_keeps_methods_and_their_numbers_apart():
-    text = (ROOT / "docs" / "data" / "glossary.yml").read_text(encoding="utf-8")
-    known = yaml.safe_load(text)
+    known = read_yaml(ROOT / "docs" / "data" / "glossary.yml")
     assert "spectral norm" not in known  # that is the singular value itself
     assert "singular value" in known["spectral normalization"]["en"]
     assert "n + F(n)" in known["HybridNorm"]["en"]

@@ -10,6 +10,7 @@ import pytest
 from scripts.measure import records
 from scripts.site.pictures import diagram
 from scripts.site.reading import source
+from scripts.site.reading.files import ROOT, read_yaml
 from tests.pages.reading import EN, ZH, nav, nav_files, paragraphs
 from tests.pages.test_facts import texts
 
@@ -202,7 +203,7 @@ def pairs(data: object, where: str = "") -> list[tuple[str, str, str]]:
     return found
 
 
-DATA = source.ROOT / "docs" / "data"
+DATA = ROOT / "docs" / "data"
 FILES = sorted(path.relative_to(DATA).as_posix() for path in DATA.rglob("*.yml"))
 FILES.remove("terms.yml")  # words, not texts
 
@@ -211,7 +212,7 @@ FILES.remove("terms.yml")  # words, not texts
 def test_data(file, obeyed):
     obeyed(
         f"{file}: {where}{v}"
-        for where, zh, en in pairs(source.read_yaml(DATA / file))
+        for where, zh, en in pairs(read_yaml(DATA / file))
         for v in violations(zh, en)
     )
 

@@ -3,12 +3,12 @@
 import re
 
 import pytest
-import yaml
 from pybtex.database import BibliographyDataError, parse_string
 from pybtex.scanner import PybtexSyntaxError
 
 from scripts.site.data import claims
 from scripts.site.data.citations import BIBLIOGRAPHY
+from scripts.site.reading.files import read_yaml
 from scripts.site.reading.source import ROOT
 
 KEY = re.compile(r"[a-z]+\d{4}[a-z0-9]+")  # firstauthor, year, word
@@ -45,7 +45,7 @@ def test_bibliography(obeyed):
     texts = [path.read_text(encoding="utf-8") for path in files]
     cited = {key for text in texts for key in re.findall(r"cite[.:](\w+)", text)}
     cited |= {key for _, row in claims.everything() for key in row.get("cite", ())}
-    models = yaml.safe_load(MODELS.read_text(encoding="utf-8"))
+    models = read_yaml(MODELS)
     cited |= {key for row in models for key in row["source"]}
     cited |= {row["released"][1] for row in models if row["released"]}
     text = BIBLIOGRAPHY.read_text(encoding="utf-8")

@@ -3,13 +3,12 @@
 import re
 
 import pytest
-import yaml
 
+from scripts.site.data import terms
 from scripts.site.publish.search import ALSO
-from scripts.site.reading.source import ROOT
 from tests.pages.reading import paragraphs
 
-TERMS = yaml.safe_load((ROOT / "docs/data/terms.yml").read_text(encoding="utf-8"))
+TERMS = terms.terms()
 
 
 def written(text: str) -> list:

@@ -3,8 +3,8 @@
 import re
 
 import pytest
-import yaml
 
+from scripts.site.reading.files import read_yaml
 from scripts.site.reading.source import ROOT
 from tests.pages.reading import FACT, paragraphs
 
@@ -85,7 +85,7 @@ def test_plain_english_in_data(obeyed):
     texts = {
         (path, text)
         for path in (ROOT / "docs" / "data").rglob("*.yml")
-        for text in english(yaml.load(path.read_bytes(), yaml.CSafeLoader))
+        for text in english(read_yaml(path))
     }
     assert len(texts) > 1000
     obeyed(

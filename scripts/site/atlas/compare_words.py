@@ -2,7 +2,7 @@
 
 from scripts.site.atlas.table import FILTERED
 from scripts.site.atlas.words import CASTS, WORDS
-from scripts.site.reading.source import ROOT, read_yaml
+from scripts.site.reading.files import ROOT, read_yaml
 
 FILE = ROOT / "docs" / "data" / "comparison.yml"
 ERRORS = ROOT / "snippets" / "port_a_norm" / "wrong_choices.out"

@@ -5,7 +5,7 @@ import html
 from scripts.site.atlas import rows
 from scripts.site.atlas.words import WORDS, decimal, gain_words
 from scripts.site.data import citations
-from scripts.site.reading.source import ROOT, SourceError, read_yaml
+from scripts.site.reading.files import ROOT, SourceError, read_yaml, where
 
 FILE = ROOT / "docs" / "data" / "models.yml"
 # Ten families and the model that answers for each; whether a matrix has a bias in the
@@ -22,12 +22,27 @@ FAMILIES = {
     "Kimi": ("Kimi K2", "none"),
     "OLMo": ("OLMo 3 7B", "none"),
 }
+FIELDS = {
+    *("model", "family", "released", "document", "weights", "variant", "source"),
+    *("architecture", "norm", "gain", "placement", "qk_norm", "eps", "caps", "differs"),
+}
 FAMILY_HEADS = ("family", "norm", "placement", "qk", "biases")
 
 
 def models() -> list[dict]:
     """All models in order of release. SourceError, one line, if damaged."""
-    return read_yaml(FILE) or []
+    found = read_yaml(FILE)
+    if not isinstance(found, list) or not found:
+        raise SourceError(f"{where(FILE)}: is no list of models")
+    for number, row in enumerate(found, 1):
+        if not isinstance(row, dict) or set(row) != FIELDS:
+            apart = set(row) ^ FIELDS if isinstance(row, dict) else FIELDS
+            name = row.get("model", number) if isinstance(row, dict) else number
+            said = f"its fields differ by {', '.join(map(str, sorted(apart, key=str)))}"
+            raise SourceError(f"{where(FILE)}: {name}: {said}")
+        if not isinstance(row["source"], list) or not row["source"]:
+            raise SourceError(f"{where(FILE)}: {row['model']}: no source")
+    return found
 
 
 def month(model: dict) -> str:

@@ -5,8 +5,9 @@ from functools import cache
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from scripts.site.reading import source
-from scripts.site.reading.source import LANGUAGES, SourceError
+from scripts.site.reading import files
+from scripts.site.reading.files import SourceError
+from scripts.site.reading.source import LANGUAGES
 
 ID = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 
@@ -22,11 +23,12 @@ def read(path: Path, problem_of) -> list[dict]:
 
 @cache
 def _read(path: Path, stamp: int, problem_of) -> list[dict]:
-    found = source.read_yaml(path) or []
+    found, where = files.read_yaml(path), files.where(path)
+    if not isinstance(found, list) or not found:
+        raise SourceError(f"{where}: is no list of rows")
     for row in found:
         if problem := problem_of(row):
             name = row.get("id", "?") if isinstance(row, dict) else "?"
-            where = path.relative_to(source.ROOT)
             raise SourceError(f"{where}: {name}: {problem}")
     return found
 

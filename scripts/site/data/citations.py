@@ -80,6 +80,8 @@ def _read(path: Path, stamp: float) -> dict[str, Reference]:
         for name in ("title", "year", "url"):
             if name not in fields:
                 raise SourceError(f"{BIBLIOGRAPHY.name}: {key} has no {name}")
+        if not entry.persons.get("author"):
+            raise SourceError(f"{BIBLIOGRAPHY.name}: {key} has no author")
         found[key] = Reference(
             key=key,
             names=tuple(map(_last_name, entry.persons["author"])),

@@ -99,11 +99,21 @@ def problem_of(row) -> str | None:
     if row["verdict"] not in VERDICTS:
         return f"verdict is none of {', '.join(VERDICTS)}"
     met, known = row.get("met"), citations.references()
+    if not all(isinstance(place, str) for place in met or ()):
+        return "met is not a list of different addresses"
     plain = [known[x].url if x in known else x for x in met] if met else met
     if problem := data_rows.problem_of_addresses("met", plain):
         return problem
     if loose := [place for place in plain or () if UNPINNED.search(place)]:
         return f"met: {loose[0]} names no commit"
+    if not isinstance(row["page"], str) or ".md" not in row["page"]:
+        return f"page {row['page']!r} is no page"
+    for field in ("top", "dare"):
+        if not isinstance(row.get(field, 1), int):
+            return f"{field} {row[field]!r} is no number"
+    cited = row.get("cite", [])
+    if not isinstance(cited, list) or not all(isinstance(key, str) for key in cited):
+        return "cite is not a list of citations"
     if row.get("was") not in (None, *topics()):
         return f"was: no topic {row['was']}"
     if row.get("check", "code") not in KINDS:

@@ -8,10 +8,11 @@ import textwrap
 from functools import cache
 from pathlib import Path
 
-import yaml
-
 from scripts.site.data import citations
-from scripts.site.reading.source import FRONT_MATTER, ROOT, YAML, SourceError, read_yaml
+from scripts.site.data.bilingual import problem_of_text
+from scripts.site.data.terms import terms
+from scripts.site.reading.files import ROOT, SourceError, read_text, read_yaml, where
+from scripts.site.reading.source import LANGUAGES, front_matter
 
 DATA = ROOT / "docs" / "data"
 REJECTED = DATA / "rejected"
@@ -57,8 +58,11 @@ def read_again() -> None:
 
 @cache
 def _title(file: Path, stamp: int) -> str:
-    front = FRONT_MATTER.match(file.read_text(encoding="utf-8"))
-    return yaml.load(front[1], YAML).get("title", "") if front else ""
+    text = read_text(file)
+    try:
+        return front_matter(text)["title"]
+    except SourceError as error:
+        raise SourceError(f"{where(file)}: {error}") from None
 
 
 def subject(title: str) -> str:
@@ -80,7 +84,7 @@ def bibliography(language: str) -> str:
     words, folder = WORDS[language], ROOT / "docs" / language / "pages"
     citing: dict[str, list[str]] = {}
     for path, title in pages(language).items():
-        text = (folder / path).read_text(encoding="utf-8")
+        text = read_text(folder / path)
         for key in dict.fromkeys(m["key"] for m in citations.CITED.finditer(text)):
             citing.setdefault(key, []).append(f"[{title}](../{path})")
     known = sorted(
@@ -105,14 +109,29 @@ def _is_docs(reference) -> bool:
     return not (reference.where or "arxiv.org" in reference.url)
 
 
+def definitions() -> dict[str, dict]:
+    """{term: its text in both languages and its page}. SourceError, if damaged."""
+    path = DATA / "glossary.yml"
+    found = read_yaml(path)
+    if not isinstance(found, dict):
+        raise SourceError(f"{where(path)}: is no mapping of terms")
+    for name, entry in found.items():
+        if not isinstance(entry, dict) or set(entry) != {*LANGUAGES, "page"}:
+            raise SourceError(f"{where(path)}: {name}: is not zh, en and page")
+        texts = {language: entry[language] for language in LANGUAGES}
+        if problem := problem_of_text("its text", texts):
+            raise SourceError(f"{where(path)}: {name}: {problem}")
+        if not isinstance(entry["page"], str):
+            raise SourceError(f"{where(path)}: {name}: page {entry['page']!r} is none")
+    return found
+
+
 def glossary(language: str) -> str:
     """The terms that have a definition, in alphabetical order of the English."""
     words, titles = WORDS[language], pages(language)
-    chinese = {term["en"]: term["zh"] for term in read_yaml(DATA / "terms.yml")}
+    chinese = {term["en"]: term["zh"] for term in terms()}
     parts = []
-    for name, entry in sorted(
-        read_yaml(DATA / "glossary.yml").items(), key=lambda item: item[0].lower()
-    ):
+    for name, entry in sorted(definitions().items(), key=lambda item: item[0].lower()):
         if name not in chinese:
             raise SourceError(f"glossary.yml: {name!r} is not in terms.yml")
         first, second = name, chinese[name]
@@ -135,7 +154,20 @@ def glossary(language: str) -> str:
 
 def rejected_data() -> dict[str, dict]:
     """{page's snippet folder: {test module: {variant: {language: what is wrong}}}}"""
-    return {path.stem: read_yaml(path) for path in sorted(REJECTED.glob("*.yml"))}
+    return {path.stem: _suites(path) for path in sorted(REJECTED.glob("*.yml"))}
+
+
+def _suites(path: Path) -> dict[str, dict]:
+    found = read_yaml(path)
+    if not isinstance(found, dict):
+        raise SourceError(f"{where(path)}: is no mapping of suites")
+    for suite, variants in found.items():
+        if not isinstance(variants, dict):
+            raise SourceError(f"{where(path)}: {suite}: is no mapping of variants")
+        for name, texts in variants.items():
+            if problem := problem_of_text(f"{suite}: {name}", texts):
+                raise SourceError(f"{where(path)}: {problem}")
+    return found
 
 
 def rejected_count() -> str:
@@ -171,7 +203,7 @@ def rejected(language: str) -> str:
 
 def in_reading_order(language: str) -> list[tuple[str, str]]:
     """(path, title) of the pages of the navigation."""
-    text = (ROOT / "docs" / language / "mkdocs.yml").read_text(encoding="utf-8")
+    text = read_text(ROOT / "docs" / language / "mkdocs.yml")
     order = re.findall(r": ([\w/-]+\.md)$", text, re.MULTILINE)
     titles = pages(language)
     return [(path, titles[path]) for path in order if path in titles]
@@ -183,9 +215,8 @@ def contents(language: str) -> str:
     A name that stands for several pages or sections gives way to the page's title:
     RMSNorm of the interview is 'Interview: RMSNorm'.
     """
-    path = ROOT / "docs" / language / "mkdocs.yml"
-    text = re.sub(r"!ENV .*", "", path.read_text(encoding="utf-8"))
-    nav, titles = yaml.load(text, YAML)["nav"], pages(language)
+    config = read_yaml(ROOT / "docs" / language / "mkdocs.yml")
+    nav, titles = config["nav"], pages(language)
     sections = {
         section: list(_leaves(held))
         for entry in nav

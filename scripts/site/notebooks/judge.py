@@ -16,6 +16,7 @@ from mkdocs.structure.files import File
 
 from scripts.site.data import reference_lists
 from scripts.site.pages import resolved
+from scripts.site.reading.files import read_yaml
 from scripts.site.reading.source import (
     ROOT,
     SNIPPETS,
@@ -23,7 +24,6 @@ from scripts.site.reading.source import (
     complete,
     embedded,
     imports,
-    read_yaml,
     without,
 )
 

@@ -17,6 +17,7 @@ from scripts.measure import look
 from scripts.site.notebooks import page_notebooks
 from scripts.site.notebooks.lab_source import EXECUTED, executed_path, sources, uri
 from scripts.site.pictures import svg
+from scripts.site.reading.files import read_json
 
 CODE = re.compile(r"<(pre|code)\b.*?</\1>", re.DOTALL)
 MATHS = re.compile(
@@ -38,6 +39,7 @@ def add(files, config) -> None:
             use_directory_urls=config.use_directory_urls,
         )
         files.append(page)
+        read_json(path)  # which says what is wrong
         text = page_notebooks.dumps(page_notebooks.lab(path, config.extra["words"]))
         files.append(File.generated(config, download_uri(page), content=text))
 

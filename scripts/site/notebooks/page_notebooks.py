@@ -25,6 +25,7 @@ from scripts.site.pages.resolved import (
     parts,
     whereabouts,
 )
+from scripts.site.reading.files import read_text
 from scripts.site.reading.source import ROOT, embedded, imports, last_changed, without
 
 PREFIX = "snippets."
@@ -46,7 +47,7 @@ def add(file, files, config) -> None:
     Where a block goes on from others, what the copy button hands over lies there too.
     """
     path = Path(file.abs_src_path)
-    if not has_code(path.read_text(encoding="utf-8")):
+    if not has_code(read_text(path)):
         return
     language, site_url = config.theme["language"], config.site_url or "/"
     words = json.dumps(config.extra["words"])

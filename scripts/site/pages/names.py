@@ -17,6 +17,7 @@ An unknown name fails the build. Nothing here needs torch or matplotlib.
 """
 
 import html
+import re
 
 from scripts.measure import look
 from scripts.site import atlas
@@ -34,11 +35,17 @@ from scripts.site.data.facts import (
 from scripts.site.pages import minutes
 from scripts.site.pictures import diagram, explore, svg
 from scripts.site.questions import interview_pages, mock
-from scripts.site.reading.source import ROOT, SourceError
+from scripts.site.reading.files import SourceError, read_text, where
+
+JINJA = re.compile(r"\[\[.*?(?:\]\]|$)|\[%.*?(?:%\]|$)|\[=#", re.MULTILINE)
 
 
 def check_names(markdown: str) -> None:
-    """Raise SourceError for the first name between [[ ]] that does not exist."""
+    """Raise SourceError for the first thing between [[ ]] that is no known name."""
+    for match in JINJA.finditer(markdown):
+        if not NAME.fullmatch(match[0]):
+            line = markdown.count("\n", 0, match.start()) + 1
+            raise SourceError(f"line {line}: {match[0][:40]!r} is not [[ a name ]]")
     for match in NAME.finditer(markdown):
         kind, *rest = match["name"].split(".")
         if kind == "figures" and rest[:1] and rest[0] in recorded():
@@ -63,7 +70,11 @@ def check_names(markdown: str) -> None:
             raise SourceError(f"unknown name [[ {match['name']} ]]")
         value = roots[kind]()
         for step in rest:
+            if not isinstance(value, dict):
+                raise SourceError(f"unknown name [[ {match['name']} ]]")
             value = value[step]
+        if isinstance(value, dict):
+            raise SourceError(f"[[ {match['name']} ]] is a group of names, not one")
 
 
 def check_drawn(language: str) -> None:
@@ -78,13 +89,13 @@ def check_drawn(language: str) -> None:
     ]
     for path in wanted:
         if not path.is_file():
-            raise SourceError(f"no figure {path.relative_to(ROOT)}; run: make render")
+            raise SourceError(f"no figure {where(path)}; run: make render")
 
 
 def figure(name: str, record, language: str, labels: dict) -> str:
     """One figure as HTML: inline SVG, caption, text alternative, link to the record."""
     path = look.figure_path(name, record.machine, language)
-    picture = svg.slim(path.read_text(encoding="utf-8"))
+    picture = svg.slim(read_text(path))
     filled = words(record, language)
     link = f"records/{record.machine}/{name}.json"
     return (
@@ -104,7 +115,7 @@ def figure(name: str, record, language: str, labels: dict) -> str:
 def drawing(name: str, language: str, labels: dict) -> str:
     """One diagram as HTML: inline SVG, caption, text alternative."""
     path = diagram.path(name, language)
-    picture = svg.slim(path.read_text(encoding="utf-8"))
+    picture = svg.slim(read_text(path))
     words = diagram.load(name).WORDS[language]
     return (
         f'<figure class="measured" data-search-exclude id="{name.replace("_", "-")}">\n'

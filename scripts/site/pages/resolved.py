@@ -18,6 +18,7 @@ from scripts.site.pages import minutes, names
 from scripts.site.pages.expand import expand
 from scripts.site.pictures import diagram, explore
 from scripts.site.questions import interview_pages, mock
+from scripts.site.reading.files import read_text
 from scripts.site.reading.source import (
     EMBED,
     FENCE,
@@ -56,9 +57,9 @@ def parts(path: Path, language: str, site_url: str, folded: bool = False) -> lis
 
     ``folded`` keeps folded boxes, each in one text with the code that it holds.
     """
-    names.check_names(path.read_text(encoding="utf-8"))
+    names.check_names(read_text(path))
     pages = ROOT / "docs" / language / "pages"
-    text = without_front_matter(path.read_text(encoding="utf-8")).strip("\n")
+    text = without_front_matter(read_text(path)).strip("\n")
     text = _flatten_boxes(expand(text, language), folded)
     found, lines, at = [], text.splitlines(), 0
     uri = path.relative_to(pages).as_posix()

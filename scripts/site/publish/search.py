@@ -10,9 +10,9 @@ from pathlib import Path
 from material.plugins.search import plugin
 from mkdocs.exceptions import PluginError
 
-from scripts.site.reading.source import ROOT, read_yaml
+from scripts.site.data import terms
+from scripts.site.reading.source import ROOT
 
-TERMS = ROOT / "docs" / "data" / "terms.yml"
 ORDER = "/* ranked.js */{"
 RANKED = ROOT / "docs" / "theme" / "search" / "ranked.js"
 # The line under a title with the words that people type.
@@ -107,8 +107,8 @@ def teach_jieba() -> None:
     import jieba
 
     jieba.setLogLevel(logging.WARNING)
-    for term in read_yaml(TERMS):
-        for word in str(term.get("zh") or "").split("/"):
+    for term in terms.terms():
+        for word in term["zh"].split("/"):
             if any("\u4e00" <= character <= "\u9fff" for character in word):
                 jieba.add_word(word.strip())
 
@@ -143,9 +143,9 @@ def preferred() -> dict[str, str]:
 
     A word that is itself a term for something else (标准化) stays what it is.
     """
-    terms = read_yaml(TERMS)
-    own = {term["zh"] for term in terms}
-    pairs = [(word, term["zh"]) for term in terms for word in term["avoid"]]
+    known = terms.terms()
+    own = {term["zh"] for term in known}
+    pairs = [(word, term["zh"]) for term in known for word in term["avoid"]]
     pairs = [(word, term) for word, term in pairs if word not in own]
     return dict(sorted(pairs, key=lambda pair: -len(pair[0])))
 

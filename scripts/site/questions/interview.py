@@ -108,7 +108,7 @@ def problem_of_item(row) -> str | None:
                 f"option {name}: {field}", option[field]
             ):
                 return problem
-    if row["answer"] not in options:
+    if not isinstance(row["answer"], str) or row["answer"] not in options:
         return "answer is none of the options"
     return _problem_of_evidence(row["evidence"])
 

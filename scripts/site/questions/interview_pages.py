@@ -168,9 +168,9 @@ def _links(entry: str, row: dict, language: str) -> list[str]:
             raise SourceError(f"{row['id']}: no citation {name}")
         return [_reference(known[name])]
     if colon and kind == "record":
-        found = recorded().get(name)
+        found = dict(recorded()).get(name)
         if not found:
-            raise SourceError(f"{row['id']}: no record of {name}")
+            raise SourceError(f"{row['id']}: no record of {name!r}")
         return [
             f"{words['record']}[{name}, {r.machine}]"
             f"(../records/{r.machine}/{name}.json)"
@@ -400,7 +400,21 @@ def names() -> list[str]:
     return [*COUNTS, *LISTS, *LEVELS, *pages]
 
 
+def _said(row: dict, language: str) -> list[str]:
+    """All texts of a question or a quiz item in one language."""
+    texts = interview.texts(row).values() if "short" in row else [row["question"]]
+    options = row.get("options", {}).values()
+    texts = [*texts, *(option[of] for option in options for of in option)]
+    return [text[language] for text in texts]
+
+
 def check(language: str) -> None:
     """Write everything once, so that what is wrong is one line and no traceback."""
+    for group, row in interview.bank() + interview.items():
+        for text in _said(row, language):
+            try:
+                markdown(text)
+            except SourceError as error:
+                raise SourceError(f"{group}.yml: {row['id']}: {error}") from None
     for name in names():
         make(name, language)

@@ -14,11 +14,9 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-import yaml
+from scripts.site.reading.files import ROOT, SourceError, load_yaml, read_text, where
 
-ROOT = Path(__file__).resolve().parents[3]
 SNIPPETS = ROOT / "snippets"
-YAML = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml is ten times faster
 LANGUAGES = ("zh", "en")
 
 FENCE = re.compile(r"^(?P<indent> *)(?P<mark>`{3,}|~{3,})(?P<info>.*)$")
@@ -27,27 +25,9 @@ MARKER = re.compile(r"-{1,}8<-{1,} \[(?P<kind>start|end): *(?P<name>[^\]]+)\]")
 FRONT_MATTER = re.compile(r"\A---\n(.*?\n)---\n", re.DOTALL)
 
 
-class SourceError(ValueError):
-    """A page or snippet that cannot be read as meant. One line."""
-
-
 def last_changed(paths: Iterable[Path]) -> tuple[tuple[Path, int], ...]:
     """When each file was last changed, in ns: the key of what is made of them."""
     return tuple((path, path.stat().st_mtime_ns) for path in sorted(paths))
-
-
-def read_yaml(path: Path):
-    """What a YAML file holds, read again when it has changed. SourceError, one line."""
-    try:
-        return _read_yaml(path, path.stat().st_mtime_ns)
-    except (OSError, yaml.YAMLError) as error:
-        reason = str(error).splitlines()[0]
-        raise SourceError(f"{path.relative_to(ROOT)}: {reason}") from None
-
-
-@cache
-def _read_yaml(path: Path, stamp: int):
-    return yaml.load(path.read_text(encoding="utf-8"), YAML)
 
 
 @dataclass(frozen=True)
@@ -89,6 +69,18 @@ def fences(text: str) -> list[Fence]:
         found.append(Fence(opening["info"], body, start + 1, i + 1, indent, mark))
         i += 1
     return found
+
+
+def front_matter(text: str) -> dict:
+    """The fields over a page. SourceError where there are none, or no title."""
+    front = FRONT_MATTER.match(text)
+    if not front:
+        raise SourceError("line 1: no front matter between two lines ---")
+    fields = load_yaml(front[1], "front matter", first_line=2)
+    title = fields.get("title") if isinstance(fields, dict) else None
+    if not isinstance(title, str):
+        raise SourceError("line 1: front matter without a title")
+    return fields
 
 
 def without_front_matter(text: str) -> str:
@@ -146,7 +138,7 @@ def embedded(file: str, section: str | None = None, root: Path = SNIPPETS) -> st
     path = root / file
     if not path.is_file():
         raise SourceError(f"no snippet {file}")
-    text = path.read_text(encoding="utf-8")
+    text = read_text(path)
     if section is None:
         lines = [line for line in text.splitlines() if not MARKER.search(line)]
         return "\n".join(lines).strip("\n")
@@ -160,7 +152,7 @@ def embedded(file: str, section: str | None = None, root: Path = SNIPPETS) -> st
 
 def first_line(file: str, section: str | None = None, root: Path = SNIPPETS) -> int:
     """The 1-based line of the snippet file at which its embedded text begins."""
-    lines = (root / file).read_text(encoding="utf-8").splitlines()
+    lines = read_text(root / file).splitlines()
     start = 0
     if section is not None:
         names = [MARKER.search(line) for line in lines]
@@ -172,13 +164,13 @@ def function(path: Path, name: str) -> str:
     """A function of a Python file, as it stands there."""
     found = _functions(path, path.stat().st_mtime_ns) if path.is_file() else {}
     if name not in found:
-        raise SourceError(f"{path.relative_to(ROOT)} has no {name}")
+        raise SourceError(f"{where(path)} has no {name}")
     return found[name]
 
 
 @cache
 def _functions(path: Path, stamp: int) -> dict[str, str]:
-    lines = path.read_text(encoding="utf-8").splitlines()
+    lines = read_text(path).splitlines()
     return {
         node.name: "\n".join(lines[node.lineno - 1 : node.end_lineno])
         for node in ast.parse("\n".join(lines)).body
@@ -193,7 +185,7 @@ def complete(path: Path, *names: str) -> str:
     known = _module(path, path.stat().st_mtime_ns)[2] if path.is_file() else {}
     for name in names:
         if name not in known:
-            raise SourceError(f"{path.relative_to(ROOT)} has no {name}")
+            raise SourceError(f"{where(path)} has no {name}")
     return _complete(path, names, path.stat().st_mtime_ns)
 
 
@@ -229,7 +221,7 @@ def _complete(path: Path, names: tuple[str, ...], stamp: int) -> str:
 @cache
 def _module(path: Path, stamp: int) -> tuple[list[str], list[ast.stmt], dict]:
     """Lines, statements, and the statement that gives each name its meaning."""
-    text = path.read_text(encoding="utf-8")
+    text = read_text(path)
     body = ast.parse(text).body
     return text.splitlines(), body, {name: n for n in body for name in bound(n)}
 

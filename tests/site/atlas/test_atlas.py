@@ -13,7 +13,7 @@ from scripts.site import atlas
 from scripts.site.atlas import downloads, drawing, entries, models, words
 from scripts.site.atlas import rows as read
 from scripts.site.atlas import table as tables
-from scripts.site.reading import source
+from scripts.site.reading import files
 from scripts.site.reading.source import SourceError
 
 PRE = ["a = x + Attention(N[ln_1](x))", "y = a + FFN(N[ln_2](a))"]
@@ -264,7 +264,7 @@ def test_the_table_of_models_says_the_epsilon(eps, said, monkeypatch):
 
 def test_damaged_models_are_one_line(tmp_path, monkeypatch):
     (tmp_path / "models.yml").write_text("- model: [", encoding="utf-8")
-    monkeypatch.setattr(source, "ROOT", tmp_path)
+    monkeypatch.setattr(files, "ROOT", tmp_path)
     monkeypatch.setattr(models, "FILE", tmp_path / "models.yml")
     with pytest.raises(SourceError, match=r"^models\.yml: ") as caught:
         models.models()
