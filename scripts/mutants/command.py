@@ -20,7 +20,7 @@ from scripts.measure import provenance
 from scripts.measure.records import write_whole
 from scripts.mutants import trial
 from scripts.mutants.variants import Variant, variants
-from scripts.site.reading.source import ROOT, read_yaml
+from scripts.site.reading.files import ROOT, read_yaml
 
 SEEN = ROOT / ".cache" / "mutants.jsonl"
 RECORD = ROOT / "docs" / "data" / "mutants.json"
