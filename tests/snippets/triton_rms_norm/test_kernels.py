@@ -146,11 +146,11 @@ CHECKS = [  # the cheap ones first: most variants go no further
     check_rows_with_gaps,
     check_extremes,
     check_far_rows,
+    check_rows_with_a_late_gain,
     check_epsilon_of_wide_rows,
     check_many_rows,
     check_wide_rows,
     check_far_outputs,
-    check_rows_with_a_late_gain,
     check_shapes_and_dtypes,
 ]
 
