@@ -12,7 +12,7 @@ import yaml
 
 from scripts.site.data import citations, claims
 from scripts.site.questions import interview, interview_pages
-from scripts.site.reading import source
+from scripts.site.reading.files import read_yaml
 from scripts.site.reading.source import LANGUAGES, ROOT
 from tests.pages.reading import Loader
 
@@ -86,7 +86,7 @@ def of_data() -> Iterator[Said]:
         name = path.relative_to(DATA).as_posix()
         if name.split("/")[0] in own:
             continue
-        for row in _rows(source.read_yaml(path)):
+        for row in _rows(read_yaml(path)):
             cited = isinstance(row, dict) and bool(row.get("source"))
             for text, key in _leaves(row):
                 yield Said(f"{name} {key}", text, "", cited)

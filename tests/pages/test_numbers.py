@@ -9,6 +9,7 @@ from functools import cache
 
 from scripts.site.data.facts import NAME
 from scripts.site.reading import source
+from scripts.site.reading.files import read_yaml
 from scripts.site.reading.source import ROOT
 from tests.pages import numbers, said
 from tests.pages.reading import (
@@ -25,7 +26,7 @@ from tests.pages.reading import (
 )
 
 PAGES = [*ZH.values(), *EN.values(), *LABS]
-ALLOWED = source.read_yaml(ROOT / "tests/pages/numbers.yml")
+ALLOWED = read_yaml(ROOT / "tests/pages/numbers.yml")
 TITLE = re.compile(r"\]\([^)\s]+ +[\"'](.+?)[\"']\)")
 ATTRIBUTE = re.compile(r"<[^<>]*?\b(?:alt|title|aria-label|placeholder)=\"([^\"]*)\"")
 INLINE = re.compile(r"(`+)(?!`)(?P<code>.+?)(?<!`)\1(?!`)|\$(?P<formula>[^$\n]+)\$")
