@@ -22,7 +22,7 @@ offline: .venv/site.installed
 test: .venv/test.installed
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
 
-# The laws, and the tests of pages and snippets that differ from main.
+# The laws of pages and data, and the tests of pages and snippets that differ from main.
 test-fast: .venv/test.installed
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile \
 	  $$($(BIN)/python -m tests.touched)

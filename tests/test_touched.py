@@ -1,4 +1,4 @@
-"""``make test-fast`` runs all laws, and whatever belongs to what was touched."""
+"""``make test-fast`` runs laws, and whatever belongs to what was touched."""
 
 import pytest
 
