@@ -128,7 +128,7 @@ def free(address: str) -> str:
 
 def serve(options) -> int:
     address = free(options.address)
-    render.stale_only()
+    render.changed_only()
     # Replace this process, so that Ctrl-C and signals reach the server alone.
     mkdocs = [sys.executable, "-m", "mkdocs", "serve", "--dirty"]
     os.execv(sys.executable, [*mkdocs, "--dev-addr", address])
@@ -137,7 +137,7 @@ def serve(options) -> int:
 def site(options) -> int:
     with tempfile.TemporaryFile(dir=ROOT):
         pass  # a read-only disk is told before the build, not by its traceback
-    render.stale_only()
+    render.changed_only()
     if options.offline:
         print(f"wrote {offline.build().relative_to(ROOT)}")
         return 0

@@ -51,8 +51,14 @@ _dirty = _serving = False
 _built: dict[str, Built] = {}
 
 
+def _is_news(record: logging.LogRecord) -> bool:
+    """MkDocs warns of its dirty builds; here what they leave out is built anew."""
+    return not record.msg.startswith("A 'dirty' build")
+
+
 def on_startup(*, command, dirty):
     global _dirty, _serving
+    logging.getLogger("mkdocs.commands.build").addFilter(_is_news)
     _dirty, _serving = dirty, command == "serve"
     _built.clear()
 

@@ -6,16 +6,21 @@ other inputs now, edited what is not as it was written. Rendering needs torch an
 matplotlib; finding that nothing is stale needs neither.
 """
 
+import hashlib
 import importlib.util
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from scripts.measure import look, records
+from scripts.measure.records import write_whole
 from scripts.site.notebooks import lab_source
 from scripts.site.pictures import diagram
 from scripts.site.reading import generated, outputs
-from scripts.site.reading.source import LANGUAGES
+from scripts.site.reading.source import LANGUAGES, ROOT, last_changed
+
+SOURCES = ("docs", "scripts", "snippets")
+KNOWN = ROOT / ".cache" / "rendered"  # the stamps of files of which none is stale
 
 
 class RenderError(RuntimeError):
@@ -86,6 +91,23 @@ def stale() -> list[str]:
 def stale_only(mend: bool = False) -> int:
     """Render what is stale, and to ``mend`` what was edited; how many jobs ran."""
     return _run([job for job in jobs() if job.stale or (mend and job.edited)])
+
+
+def changed_only() -> int:
+    """As ``stale_only``; not a look where no file has changed since the last one."""
+    if KNOWN.is_file() and KNOWN.read_text(encoding="utf-8") == _stamps():
+        return 0
+    done = stale_only()
+    KNOWN.parent.mkdir(exist_ok=True)
+    write_whole(KNOWN, _stamps())
+    return done
+
+
+def _stamps() -> str:
+    """When each file that is drawn, or drawn from, was last changed: a digest."""
+    found = (path for name in SOURCES for path in (ROOT / name).rglob("*"))
+    kept = (path for path in found if path.is_file() and path.suffix != ".pyc")
+    return hashlib.sha256(repr(last_changed(kept)).encode()).hexdigest()
 
 
 def everything() -> int:

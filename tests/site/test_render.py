@@ -1,12 +1,43 @@
-"""What is generated is up to date, and a second run renders nothing."""
+"""What is up to date is not rendered, and not looked at twice."""
+
+import os
+
+import pytest
 
 from scripts.site import render
 from scripts.site.reading import outputs
 
 
-def test_second_run_renders_nothing(capsys):
-    assert render.stale_only() == 0
-    assert capsys.readouterr().out == ""
+def test_nothing_stale_renders_nothing_and_says_nothing(project):
+    code = "from scripts.site import render; assert render.changed_only() == 0"
+    done = project.run("-c", code)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == ""
+
+
+def test_a_look_is_taken_again_only_after_a_change(monkeypatch, tmp_path):
+    (source := tmp_path / "docs" / "a.svg").parent.mkdir()
+    source.write_text("a")
+    looks = []
+    monkeypatch.setattr(render, "ROOT", tmp_path)
+    monkeypatch.setattr(render, "KNOWN", tmp_path / ".cache" / "rendered")
+    monkeypatch.setattr(render, "stale_only", lambda: looks.append(1) or len(looks))
+    assert [render.changed_only() for _ in range(3)] == [1, 0, 0]
+    os.utime(source, ns=(0, 1))
+    assert [render.changed_only() for _ in range(2)] == [2, 0]
+    (tmp_path / "docs" / "b.svg").write_text("b")
+    assert render.changed_only() == 3
+    source.unlink()
+    assert [render.changed_only() for _ in range(2)] == [4, 0]
+
+    def fails():
+        raise render.RenderError("stale")
+
+    source.write_text("a")
+    monkeypatch.setattr(render, "stale_only", fails)
+    for _ in range(2):
+        with pytest.raises(render.RenderError):
+            render.changed_only()
 
 
 def test_lock_names_exactly_the_outputs():

@@ -46,16 +46,19 @@ def address(project):
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     command = ["scripts/build.py", "serve", "--address", f"127.0.0.1:{port}"]
-    server = subprocess.Popen(
-        [sys.executable, *command],
-        cwd=project.root,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
+    said = project.root / "said.txt"
+    with said.open("w") as log:
+        server = subprocess.Popen(
+            [sys.executable, *command],
+            cwd=project.root,
+            stdout=subprocess.DEVNULL,
+            stderr=log,
+            start_new_session=True,
+        )
     yield f"http://127.0.0.1:{port}/"
     server.terminate()
     server.wait(20)
+    assert "dirty" not in said.read_text(encoding="utf-8")  # nothing alarming
 
 
 def test_reload_of_a_changed_page(project, address, record_property):

@@ -35,6 +35,7 @@ def _pages(config):
         page
         for page in nav.pages
         if page.file.src_uri.endswith(".md")
+        and page.file.inclusion.is_included()
         # What the search leaves out repeats other pages.
         and not page.meta.get("search", {}).get("exclude")
     ]

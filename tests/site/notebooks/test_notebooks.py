@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 import types
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 import nbformat
@@ -42,6 +42,7 @@ def book(uri: str, language: str, site_url: str = URL, make=None) -> dict:
     return (make or page_notebooks.notebook)(path, language, site_url, words)
 
 
+@cache
 def shown(uri: str, language: str, site_url: str = URL) -> dict:
     """What readers download: pages of tasks for practice, here without the judge."""
     if not judge.on_page(uri):

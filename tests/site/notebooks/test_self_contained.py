@@ -67,33 +67,31 @@ def cells(parts: self_contained.Parts) -> list[int]:
     return [part for part in parts if isinstance(part, int)]
 
 
-def unknown_names(texts: list[str], folder) -> str:
-    for number, text in enumerate(texts):
-        (folder / f"block_{number}.py").write_text(text, encoding="utf-8")
-    ruff = [
-        sys.executable,
-        "-m",
-        "ruff",
-        "check",
-        "--isolated",
-        "--select",
-        "F821,F401",
-    ]
+def unknown_names(texts: dict[str, list[str]], folder) -> str:
+    """What ruff says of programs, which stand in a file each."""
+    for page, programs in texts.items():
+        for number, text in enumerate(programs):
+            path = folder / page / f"block_{number}.py"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+    ruff = [sys.executable, "-m", "ruff", "check", "--isolated", "--no-cache"]
     done = subprocess.run(
-        [*ruff, "--output-format", "concise", "--no-cache", str(folder)],
+        [*ruff, "--select", "F821,F401", "--output-format", "concise", str(folder)],
         capture_output=True,
         text=True,
     )
     return "" if done.returncode == 0 else done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("uri", with_code())
-def test_no_name_is_missing_and_no_import_too_many(uri, tmp_path):
-    assert not unknown_names(programs(uri), tmp_path)
+def test_no_name_is_missing_and_no_import_too_many(tmp_path):
+    texts = {uri: programs(uri) for uri in with_code()}
+    assert all(texts.values())
+    said = unknown_names(texts, tmp_path)
+    assert not said, said
 
 
 def test_a_missing_name_is_noticed(tmp_path):
-    assert "F821" in unknown_names(["print(scale)\n"], tmp_path)
+    assert "F821" in unknown_names({"a/b.md": ["print(scale)\n"]}, tmp_path)
 
 
 def test_a_block_brings_what_it_needs_and_no_more():
