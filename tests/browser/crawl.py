@@ -4,7 +4,9 @@ The pages of each language are a test file of their own, so that two workers sha
 them; this one looks at a page, and test_crawl.py proves that it notices faults.
 """
 
-from axe_playwright_python.sync_playwright import Axe
+from pathlib import Path
+
+from axe_playwright_python.base import AXE_SCRIPT
 
 from tests.browser import length
 from tests.browser.conftest import VIEWPORTS
@@ -15,7 +17,9 @@ LEFT = "net::ERR_ABORTED"  # the visitor went on before it had come
 # First load of a page in bytes: HTML, CSS and script, before compression.
 FIRST_LOAD, LAB_HTML = 600_000, 200_000
 WEIGHED = ("document", "stylesheet", "script")
-ONLY_VIOLATIONS = {"resultTypes": ["violations"]}
+LOOKS = (Path(__file__).parent / "looks.js").read_text("utf-8")
+JUDGED = set()
+ONLY_HERE = "!"  # begins a look that has to do with what lies over an element
 # The picture of a formula; screen readers get the MathML beside it.
 FORMULAS = [".katex-html"]
 # Thousands of coloured words and links, the same everywhere: one page is enough.
@@ -104,11 +108,23 @@ def settle(page):
     )
 
 
+TURN = """scheme => {
+  document.querySelector(`input[data-md-color-scheme=${scheme}]`)?.click();
+  return document.body.dataset.mdColorScheme ?? scheme;
+}"""
+SCHEMES = {"light": "default", "dark": "slate"}
+
+
+def turn(page, scheme: str) -> None:
+    """Show the page in a scheme. The theme asks for the reader's on loading alone."""
+    page.emulate_media(color_scheme=scheme)
+    assert page.evaluate(TURN, SCHEMES[scheme]) == SCHEMES[scheme]
+
+
 # Layout does not depend on the scheme nor contrast on the width: each page is
 # loaded once, at the width of a phone in one scheme, then shown on a desktop in the
 # other, where only what a scheme can change is asked of axe again.
 VIEWS = {"phone": "light", "desktop": "dark"}
-CONTRAST = {"runOnly": ["color-contrast"]}
 
 
 def visit(path, site, open_page, browser_checks, measured=None) -> None:
@@ -131,10 +147,9 @@ def visit(path, site, open_page, browser_checks, measured=None) -> None:
         browser_checks.add(2)
     for view, scheme in VIEWS.items():
         page.set_viewport_size(VIEWPORTS[view])
-        page.emulate_media(color_scheme=scheme)
+        turn(page, scheme)
         if path:
-            rules = {} if view == "phone" else CONTRAST
-            look_at(page, VIEWPORTS[view]["width"], watch, rules)
+            look_at(page, VIEWPORTS[view]["width"], watch, colours_only=view != "phone")
         browser_checks.add(9 if path else 4)
     page.wait_for_load_state("networkidle")
     if measured:
@@ -142,10 +157,10 @@ def visit(path, site, open_page, browser_checks, measured=None) -> None:
     assert not watch.problems, "\n".join(watch.problems)
 
 
-def look_at(page, width: int, watch: Watch, rules: dict | None = None) -> None:
+def look_at(page, width: int, watch: Watch, colours_only=False) -> None:
     """Width, tables, formulas and accessibility of the page as it stands."""
     page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
-    watch.problems += axe_violations(page, rules)  # it settles the page
+    watch.problems += axe_violations(page, colours_only)  # it settles the page
     if not fits(page, width):
         watch.problems.append(f"scrolls sideways: {page.evaluate(WIDE)}")
     for table in page.evaluate(SIDEWAYS_TABLES):
@@ -165,15 +180,38 @@ def fits(page, width: int) -> bool:
     return False
 
 
-def axe_violations(page, rules: dict | None = None) -> list[str]:
+def looks(page) -> tuple:
+    """(the looks of the page as a handle, the context that axe is asked about)."""
     settle(page)
+    if not page.evaluate("'axe' in window"):
+        page.evaluate(f"{AXE_SCRIPT};0")
     everything = page.url.endswith(PAGE_WITH_ALL)
     outside = [FORMULAS] if everything else [FORMULAS, *ALIKE]
-    options = ONLY_VIOLATIONS | ({} if everything else rules or {})
-    found = Axe().run(page, {"exclude": outside}, options).response["violations"]
+    names = ", ".join(name for (name,) in outside)
+    return page.evaluate_handle(LOOKS, names), {"exclude": outside}
+
+
+def axe_violations(page, colours_only=False) -> list[str]:
+    """What axe finds; ``colours_only`` asks what a scheme can change.
+
+    A look that axe has judged is not asked about again, on whatever page it is.
+    """
+    seen, context = looks(page)
+    keys = [key for key in seen.evaluate("looks => looks.keys") if key not in JUDGED]
+    whole = not colours_only or page.url.endswith(PAGE_WITH_ALL)
+    if not (keys or whole):
+        return []
+    question = {"keys": keys, "context": context, "whole": whole}
+    found, verdicts = seen.evaluate(
+        "(looks, question) => looks.ask(question)", question
+    )
+    JUDGED.update(
+        key
+        for key, each in verdicts
+        if "violations" not in each and not key.startswith(ONLY_HERE)
+    )
     return [
-        f"axe {v['impact']} {v['id']}: {node['target']} {node['html'][:100]}"
-        for v in found
-        if v["impact"] in SERIOUS
-        for node in v["nodes"][:3]
+        f"axe {impact} {rule}: {target} {html[:100]}"
+        for impact, rule, target, html in found
+        if impact in SERIOUS
     ]
