@@ -5,6 +5,7 @@ site on GitHub Pages is. Without Chromium these tests are skipped, except where
 BROWSER_TESTS=required says that a missing browser is a failure.
 """
 
+import fcntl
 import functools
 import http.server
 import os
@@ -20,6 +21,8 @@ ROOT = Path(__file__).resolve().parents[2]
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 INSTALL = "no Chromium found; install it: apt-get install chromium fonts-wqy-microhei"
 PREFIX = "/norms/"
+HOST = "norms.localhost"  # of localhost, where a page may use the clipboard
+ADDRESS = f"http://{HOST}{PREFIX}"
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -36,6 +39,8 @@ VIEWPORTS = {
 
 class _Handler(http.server.SimpleHTTPRequestHandler):
     """Serves the site below PREFIX, and its 404.html as GitHub Pages does."""
+
+    protocol_version = "HTTP/1.1"  # a connection serves more than one file
 
     def translate_path(self, path):
         if not path.startswith(PREFIX):
@@ -70,41 +75,57 @@ def chromium():
 
 
 @pytest.fixture(scope="session")
-def site(chromium, tmp_path_factory):
-    """(folder, address) of the built site, served on a free port."""
-    folder = tmp_path_factory.mktemp("site")
+def folder(tmp_path_factory):
+    """Where the built site lies, for all workers of pytest-xdist."""
+    base = tmp_path_factory.getbasetemp()
+    return (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "site"
+
+
+@pytest.fixture(scope="session")
+def port(folder):
+    """The port where this worker serves the folder."""
     handler = functools.partial(_Handler, directory=str(folder))
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    address = f"http://127.0.0.1:{server.server_port}{PREFIX}"
-    build = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir"]
-    environment = os.environ | {"SITE_URL": address, "NO_MKDOCS_2_WARNING": "1"}
-    done = subprocess.run(
-        [*build, str(folder)], cwd=ROOT, env=environment, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield folder, address
-    server.shutdown()
-    server.server_close()
-
-
-@pytest.fixture
-def elsewhere(site):
-    """The same files at an address that the build did not know."""
-    handler = functools.partial(_Handler, directory=str(site[0]))
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}{PREFIX}"
+    yield server.server_port
     server.shutdown()
     server.server_close()
 
 
 @pytest.fixture(scope="session")
-def browser(chromium):
+def site(chromium, folder):
+    """(folder, address) of the site, built by the first worker that asks for it."""
+    build = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir"]
+    environment = os.environ | {"SITE_URL": ADDRESS, "NO_MKDOCS_2_WARNING": "1"}
+    unfinished = folder.with_name("site-unfinished")
+    with folder.with_name("site.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not folder.exists():
+            build.append(str(unfinished))
+            done = subprocess.run(
+                build, cwd=ROOT, env=environment, capture_output=True, text=True
+            )
+            assert done.returncode == 0, done.stderr[-2000:]
+            unfinished.rename(folder)
+    return folder, ADDRESS
+
+
+@pytest.fixture
+def elsewhere(site, port):
+    """The same files at an address that the build did not know."""
+    return f"http://127.0.0.1:{port}{PREFIX}"
+
+
+@pytest.fixture(scope="session")
+def browser(chromium, port):
+    """A browser for which this worker's server is the host of ADDRESS."""
     from playwright.sync_api import sync_playwright
 
+    host = f"--host-resolver-rules=MAP {HOST}:80 127.0.0.1:{port}"
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
+        browser = playwright.chromium.launch(
+            executable_path=chromium, args=[*FLAGS, host]
+        )
         yield browser
         browser.close()
 
@@ -123,6 +144,20 @@ def open_page(browser):
         context.close()
 
 
+AWAKE = """() => performance.getEntriesByType('resource')
+  .some(entry => entry.name.endsWith('/sitemap.xml') && entry.responseEnd)"""
+READ_IT = "() => new Promise(done => setTimeout(done, 50))"
+
+
+def awake(page) -> None:
+    """Wait until the theme knows the site's pages, the last thing it asks for.
+
+    From then on it follows a link without a new document.
+    """
+    page.wait_for_function(AWAKE)
+    page.evaluate(READ_IT)
+
+
 @pytest.fixture
 def visit(site, open_page):
     """visit(path, **context options) -> the page, loaded and watched."""
@@ -134,7 +169,8 @@ def visit(site, open_page):
         page = open_page(**options)
         watches.append(Watch(page, site[1]))
         page.goto(site[1] + path)
-        page.wait_for_load_state("networkidle")
+        if options.get("java_script_enabled", True):
+            awake(page)
         return page
 
     yield visit

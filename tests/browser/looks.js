@@ -35,6 +35,9 @@
   const textsOf = (e) => [...e.childNodes].filter(
     (node) => node.nodeType === Node.TEXT_NODE && node.data.trim());
 
+  const unseen = ({ style, behind }) => style.visibility !== "visible" ||
+    /\/(opacity:0|clip:rect[^/]*)(\/|$)/.test(behind);
+
   // Each element that is laid out, with what it and all around it paint; the painters.
   const known = new Map(), painters = [];
   const learn = (e, around) => {
@@ -48,7 +51,8 @@
       beneath: around.beneath,
       out: around.out || e.matches(excluded),
     };
-    if (own.includes("/background") || PICTURES.includes(e.tagName)) {
+    const paints = own.includes("/background") || PICTURES.includes(e.tagName);
+    if (paints && !unseen(here)) {
       painters.push({ box: e.getBoundingClientRect(), behind: here.behind });
       here.beneath = [...around.beneath, painters.at(-1)];
     }
@@ -60,7 +64,7 @@
   // What is painted over one of the element's boxes makes its look this page's own.
   const place = (e, texts) => {
     const { behind, beneath } = known.get(e);
-    if (behind.includes("/clip:rect")) return behind;  // no eye sees it
+    if (unseen(known.get(e))) return behind;
     const range = document.createRange();
     const boxes = texts.flatMap((text) => {
       range.selectNodeContents(text);

@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import VIEWPORTS
+from tests.browser.conftest import VIEWPORTS, awake
 from tests.browser.crawl import fits
 
 SHOWN = "model-atlas tbody tr:not([hidden])"
@@ -74,7 +74,7 @@ def test_a_name_leads_to_its_block(atlas, browser_checks):
 def test_after_instant_navigation_and_back(site, open_page, browser_checks):
     page = open_page()
     page.goto(f"{site[1]}en/practice/norm-probe/")
-    page.wait_for_load_state("networkidle")
+    awake(page)
     for _ in range(2):
         page.locator(".md-content a[href*='model-atlas']").first.click()
         page.locator("model-atlas form").wait_for()

@@ -3,7 +3,7 @@
 import pytest
 
 from scripts.site.data import claims
-from tests.browser.conftest import VIEWPORTS
+from tests.browser.conftest import VIEWPORTS, awake
 
 TOPIC = "attention-logits"
 ROWS = claims.rows(TOPIC)
@@ -62,7 +62,7 @@ def test_an_old_link_leads_on(language, site, open_page, browser_checks):
 def test_filter_after_instant_navigation(site, open_page, browser_checks):
     page = open_page()
     page.goto(f"{site[1]}en/claims/")
-    page.wait_for_load_state("networkidle")
+    awake(page)
     page.locator(f".md-content a[href*='{TOPIC}']").first.click()
     page.locator(".filter button[value=wrong]").click()
     assert page.locator(SHOWN).count() == WRONG

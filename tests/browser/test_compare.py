@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from scripts.site.publish import offline
-from tests.browser.conftest import ROOT, VIEWPORTS
+from tests.browser.conftest import ROOT, VIEWPORTS, awake
 from tests.browser.crawl import Watch, axe_violations, fits
 from tests.site.conftest import Project
 
@@ -189,7 +189,7 @@ def test_from_another_page(site, open_page, browser_checks):
     """Instant navigation to a pair, and back."""
     page = open_page()
     page.goto(f"{site[1]}en/practice/port-a-norm/")
-    page.wait_for_load_state("networkidle")
+    awake(page)
     page.locator(".md-content a[href*='model-atlas']").first.click()
     page.locator("model-compare form").wait_for()
     pick(page, "llama", "qwen3")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.browser.conftest import VIEWPORTS
+from tests.browser.conftest import VIEWPORTS, awake
 from tests.browser.crawl import Watch
 from tests.browser.length import WINDOW
 
@@ -133,7 +133,7 @@ ASK_ON_ARRIVAL = """() => new Promise((asked) => {
 def test_search_after_instant_navigation(language, home, browser_checks):
     """Asked before the theme, 125 ms after an arrival, shuts its search."""
     page = home(language)
-    page.wait_for_load_state("networkidle")
+    awake(page)
     page.locator(".first a[href$='rms-norm/']").click()
     page.wait_for_selector("h1#rms-norm")
     page.evaluate(ASK_ON_ARRIVAL)

@@ -9,7 +9,7 @@ import pytest
 from scripts.site.questions import interview, interview_pages
 from scripts.site.questions.interview import GROUPS, LEVELS
 from scripts.site.reading.source import LANGUAGES
-from tests.browser.conftest import VIEWPORTS
+from tests.browser.conftest import VIEWPORTS, awake
 from tests.browser.crawl import axe_violations
 from tests.browser.test_search import results
 
@@ -198,7 +198,7 @@ def test_a_link_to_a_question_opens_its_answer(language, visit, browser_checks):
     assert page.locator(f".asked:has(#{wanted}) > details[open]").count() == 1
     assert page.locator(f"{SHOWN} details[open]").count() == 1  # no follow-up's
     page.goto(page.url.split("interview/")[0] + "interview/sheet/")
-    page.wait_for_load_state("networkidle")
+    awake(page)
     page.evaluate("window.stillHere = true")
     link = page.locator(".sheet li a[href*='/attention/#']").last
     target = link.evaluate("a => a.hash.slice(1)")

@@ -8,7 +8,7 @@ import pytest
 
 from scripts.site.questions import interview, interview_pages
 from scripts.site.questions import mock as mock_list
-from tests.browser.conftest import VIEWPORTS
+from tests.browser.conftest import VIEWPORTS, awake
 from tests.browser.crawl import axe_violations
 
 BANK = interview.bank()
@@ -431,7 +431,7 @@ def test_after_instant_navigation(site, open_page, browser_checks):
     errors = []
     page.on("pageerror", lambda error: errors.append(error))
     page.goto(f"{site[1]}en/interview/")
-    page.wait_for_load_state("networkidle")
+    awake(page)
     for _ in range(2):
         page.locator(".md-content a[href*='mock']").first.click()
         begin(page)

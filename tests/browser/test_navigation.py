@@ -6,7 +6,7 @@ from urllib.parse import urljoin
 
 import pytest
 
-from tests.browser.conftest import VIEWPORTS
+from tests.browser.conftest import VIEWPORTS, awake
 from tests.browser.length import WINDOW
 
 SPEED = "rmsnorm/speed/"
@@ -58,7 +58,7 @@ def test_switch_wherever_the_site_is_served(elsewhere, open_page, browser_checks
 def test_switch_after_instant_navigation(site, open_page, browser_checks):
     page = open_page()
     page.goto(site[1] + "zh/")
-    page.wait_for_load_state("networkidle")
+    awake(page)
     page.locator(".md-content a[href*='rms-norm']").first.click()
     page.wait_for_selector("h1#rms-norm")
     page.locator("button[aria-label]:has(+ .md-select__inner)").hover()
@@ -78,7 +78,7 @@ def test_switch_without_scripts(site, open_page, browser_checks):
 def test_instant_navigation_keeps_the_document(site, open_page, browser_checks):
     page = open_page()
     page.goto(site[1] + "zh/")
-    page.wait_for_load_state("networkidle")
+    awake(page)
     page.evaluate("window.stillHere = true")
     page.locator(".md-content a[href*='rms-norm']").first.click()
     page.wait_for_selector("h1#rms-norm")
@@ -169,7 +169,7 @@ def test_a_copied_block_brings_what_it_needs(site, open_page, browser_checks):
 def test_tab_stays_out_of_the_closed_drawer(site, open_page, browser_checks):
     page = open_page(viewport=VIEWPORTS["phone"])
     page.goto(site[1] + "en/")
-    page.wait_for_load_state("networkidle")
+    awake(page)
     panel = page.locator(".md-sidebar--primary")
     assert panel.get_attribute("inert") is not None
     page.locator("label.md-header__button[for=__drawer]").click()
@@ -220,7 +220,7 @@ def test_a_link_after_a_scroll_keeps_its_anchor(site, open_page, browser_checks)
     """Also where its page takes longer than the theme's note of the section in view."""
     page = open_page(viewport=WINDOW)
     page.goto(f"{site[1]}en/attention/qk-norm/")
-    page.wait_for_load_state("networkidle")
+    awake(page)
     held = []
     page.route("**/attention/qk-clip/", lambda route: held.append(route))
     link = page.locator("article a[href$='qk-clip/#training']").first

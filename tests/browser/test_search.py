@@ -4,6 +4,7 @@ import pytest
 
 from scripts.site.reading.files import read_yaml
 from scripts.site.reading.source import LANGUAGES, ROOT
+from tests.browser.conftest import awake
 
 QUERIES = read_yaml(ROOT / "tests/browser/queries.yml")
 LEAST = 80  # queries a language
@@ -98,8 +99,8 @@ def results(page, query: str, wanted=lambda found: True) -> list[str]:
     box.wait_for(state="visible")
     box.press_sequentially(query)
     page.locator(".md-search-result__meta:not(:text('初始化'))").wait_for()
-    for _ in range(14):
-        page.wait_for_timeout(700)
+    for _ in range(100):
+        page.wait_for_timeout(100)
         if wanted(found := hits(page)):
             break
     return found
@@ -119,7 +120,7 @@ def results(page, query: str, wanted=lambda found: True) -> list[str]:
 def test_typed_query(language, query, expected, site, open_page, browser_checks):
     page = open_page()
     page.goto(site[1] + language + "/")
-    page.wait_for_load_state("networkidle")
+    awake(page)
     home = site[1] + language + "/"
     found = results(page, query, lambda found: home + expected in found[:3])
     assert home + expected in found[:3], found
@@ -130,12 +131,17 @@ def test_typed_query(language, query, expected, site, open_page, browser_checks)
     browser_checks.add()
 
 
+NOTHING = {"zh": "没有找到符合条件的结果", "en": "No matching documents"}
+
+
 @pytest.mark.parametrize(("language", "query"), [("zh", "葡萄"), ("en", "zebrafish")])
 def test_no_hits(language, query, site, open_page, browser_checks):
     page = open_page()
     page.goto(site[1] + language + "/")
-    page.wait_for_load_state("networkidle")
-    assert results(page, query, lambda found: not found) == []
+    awake(page)
+    results(page, query)
+    page.locator(".md-search-result__meta", has_text=NOTHING[language]).wait_for()
+    assert hits(page) == []
     browser_checks.add()
 
 
