@@ -92,7 +92,7 @@ def test_without_norms_activations_explode():
 def test_a_sigmoid_dies_at_large_inputs():
     x = torch.tensor([0, 5, 20, -300], dtype=torch.float64, requires_grad=True)
     torch.sigmoid(x).sum().backward()
-    assert x.grad[0] == 0.25 and 0.006 < x.grad[1] < 0.01
+    assert x.grad[0] == 0.25 and 0.006 < x.grad[1] < 0.007 < 0.01
     assert 2e-9 < x.grad[2] < 2.1e-9 and x.grad[3] < 1e-100
 
 
