@@ -8,13 +8,10 @@ import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import yaml
-
 from scripts.site.data import citations, claims
 from scripts.site.questions import interview, interview_pages
 from scripts.site.reading.files import read_yaml
 from scripts.site.reading.source import LANGUAGES, ROOT
-from tests.pages.reading import Loader
 
 DATA = ROOT / "docs" / "data"
 TAGS = re.compile(r"<[^>]*>")
@@ -117,8 +114,7 @@ def of_references() -> Iterator[Said]:
 
 def of_projects() -> Iterator[Said]:
     for language in LANGUAGES:
-        text = (ROOT / "docs" / language / "mkdocs.yml").read_text(encoding="utf-8")
-        data = yaml.load(text, Loader)
+        data = read_yaml(ROOT / "docs" / language / "mkdocs.yml")
         where = f"docs/{language}/mkdocs.yml"
         for key in ("site_name", "site_description"):
             yield Said(f"{where} {key}", data[key])
