@@ -30,12 +30,15 @@ def blocked(page, times: int) -> bool:
 
 
 @pytest.mark.parametrize("language", ["zh", "en"])
-def test_injected_scripts_do_not_run(language, site, open_page, browser_checks):
+def test_injected_scripts_do_not_run(
+    language, site, elsewhere, open_page, browser_checks
+):
     page = open_page()
     page.add_init_script(BLOCKED)
 
     def plant(route):
-        body = route.fetch().text()
+        # fetched from outside the browser, which alone knows the host of the site
+        body = route.fetch(url=f"{elsewhere}{language}/{PAGE}").text()
         assert body.count("</article>") == 1
         text = body.replace("</article>", INJECTED + "</article>")
         route.fulfill(body=text, content_type="text/html; charset=utf-8")
