@@ -128,6 +128,7 @@ def on_files(files, config, **_):
                 page_notebooks.add(file, files, config)
     published_records.add(files, config)
     explore.add(files, config)
+    offline.add(files, config)
     with one_line("atlas"):
         downloads.add(files, config)
         compare.add(files, config)

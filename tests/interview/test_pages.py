@@ -125,7 +125,7 @@ def test_a_section_is_named_by_page_and_heading(monkeypatch):
         (f"{RMS_NORM}#nowhere", f"a-question: {RMS_NORM} has no #nowhere"),
         ("claim:basics#nobody-says-so", "a-question: no claim basics#nobody-says-so"),
         ("cite:nobody1999nothing", "a-question: no citation nobody1999nothing"),
-        ("record:guesses", "a-question: no record of guesses"),
+        ("record:guesses", "a-question: no record of 'guesses'"),
     ],
 )
 def test_unknown_evidence_is_one_line(evidence, says, monkeypatch):
@@ -138,7 +138,7 @@ def test_unknown_evidence_is_one_line(evidence, says, monkeypatch):
 def test_unknown_fact_is_one_line(monkeypatch):
     short = {"en": "[[ facts.guesses.all ]]", "zh": "[[ facts.guesses.all ]]"}
     bank_of(monkeypatch, rms_norm=[GOOD | {"short": short}])
-    with pytest.raises(SourceError, match=r"^unknown .* 'guesses'; known: "):
+    with pytest.raises(SourceError, match=r": unknown .* 'guesses'; known: "):
         interview_pages.check("en")
 
 

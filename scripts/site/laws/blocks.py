@@ -19,7 +19,7 @@ CODE = re.compile(r"<code\b[^>]*>(?P<text>.*?)</code\s*>", re.DOTALL | re.IGNORE
 TAG = re.compile(r"<[^>]*>")
 LONGEST = 90  # characters of code within a sentence
 # Of the atlas: names, equations and messages as its record has them, one a line.
-RECORDED = re.compile(r"\w+/practice/(?:blocks-\w-\w|model-atlas)/")
+RECORDED = re.compile(r"\w+/practice/(?:blocks-\w-\w|model-atlas)(?:/|\.html)")
 LISTED = re.compile(r"</code><br\s*/?><code")
 COMMAND = "python scripts/build.py measure "
 # What looks like a block and is none of the above.

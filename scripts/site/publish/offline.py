@@ -10,6 +10,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from mkdocs.structure.files import File
+
 from scripts.site.publish.archive import zipped
 from scripts.site.reading.source import LANGUAGES, ROOT, SourceError
 
@@ -28,6 +30,13 @@ def prepare(config) -> None:
         config.extra["polyfills"] = [SHIM_URI]
 
 
+def add(files, config) -> None:
+    """Publish the shim where pages load it."""
+    if config.extra.get("polyfills"):
+        shim = SHIM.read_text(encoding="utf-8")
+        files.append(File.generated(config, SHIM_URI, content=shim))
+
+
 def build() -> Path:
     """Write the folder and the zip; the path of the zip."""
     site = FOLDER / NAME
@@ -40,7 +49,6 @@ def build() -> Path:
     _open_files(site / "index.html", site / "portal.js")
     for language in LANGUAGES:
         _without_modules(site / language)
-        (site / language / SHIM_URI).write_bytes(SHIM.read_bytes())
     files = sorted(path for path in site.rglob("*") if path.is_file())
     packed = {p.relative_to(FOLDER).as_posix(): p.read_bytes() for p in files}
     target = FOLDER / f"{NAME}.zip"
