@@ -10,8 +10,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-from mkdocs.structure.files import File
-
 from scripts.site.publish.archive import zipped
 from scripts.site.reading.source import LANGUAGES, ROOT, SourceError
 
@@ -33,6 +31,8 @@ def prepare(config) -> None:
 def add(files, config) -> None:
     """Publish the shim where pages load it."""
     if config.extra.get("polyfills"):
+        from mkdocs.structure.files import File  # measuring needs no MkDocs
+
         shim = SHIM.read_text(encoding="utf-8")
         files.append(File.generated(config, SHIM_URI, content=shim))
 
