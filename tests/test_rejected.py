@@ -6,7 +6,7 @@ import pytest
 
 from scripts.site.data import reference_lists
 from scripts.site.reading.source import LANGUAGES, ROOT
-from tests.pages import test_numbers, test_terms, test_typography
+from tests.pages import test_terms, test_typography
 
 SNIPPETS = ROOT / "tests" / "snippets"
 LEAST = 120
@@ -61,7 +61,6 @@ def test_descriptions_read_well(obeyed):
                 if set(text) != set(LANGUAGES) or not all(text.values()):
                     problems = [": not one text a language"]
                 else:
-                    problems += test_numbers.violations(text["en"])
                     problems += test_typography.violations(text["zh"])
                     problems += test_terms.refused(text["zh"], test_terms.TERMS)
                 where = f"{page}.yml: {module}: {name}"

@@ -87,7 +87,9 @@ def on_post_build(config, **_):
     if config.strict:
         address = (config.site_url or "/").rstrip("/") + "/"
         site = Path(config.site_dir)
-        for problem in [*markup.problems(site, address), *blocks.problems(site)]:
+        offline = bool(os.environ.get("OFFLINE"))
+        found = markup.problems(site, address, any_inline=offline)
+        for problem in [*found, *blocks.problems(site)]:
             log.warning("%s", problem)
 
 

@@ -1,6 +1,7 @@
 """Two models of the atlas compared in a browser: picked, linked to, left again."""
 
 import shutil
+from itertools import product
 
 import pytest
 from playwright.sync_api import expect
@@ -239,11 +240,26 @@ def test_tested_code_stands_under_a_step(atlas, browser_checks):
     browser_checks.add(3)
 
 
+# Where the atlas's own words lead, outside of the practice pages.
+LED_TO = {
+    "reference/bugs.md": ("axis", "formula", "placement", "precision"),
+    "rmsnorm/low-precision.md": ("cast-order", "output-dtype"),
+}
+
+
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
     """The offline build of the practice pages alone."""
     project = Project(tmp_path_factory.mktemp("project"))
     project.keep_only("practice")
+    front = f"---\ntitle: A page\ndescription: {'A page. ' * 8}\n---\n\n"
+    for language, (name, ids) in product(("zh", "en"), LED_TO.items()):
+        page = project.page(name, language)
+        page.parent.mkdir(exist_ok=True)
+        heads = (f"## {id} {{ #{id} }}\n" for id in ids)
+        nav = project.root / "docs" / language / "mkdocs.yml"
+        project.edit(nav, "\nnav:\n", f"\nnav:\n  - {name}: {name}\n")
+        page.write_text(front + "# A page { #a-page }\n\n" + "\n".join(heads))
     shutil.copytree(ROOT / "snippets", project.root / "snippets", dirs_exist_ok=True)
     done = project.run("scripts/build.py", "site", "--offline", seconds=600)
     assert done.returncode == 0, done.stderr[-2000:]

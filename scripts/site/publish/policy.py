@@ -13,7 +13,9 @@ from scripts.site.laws import markup
 from scripts.site.reading.source import SourceError
 
 PLACE = "'inline-scripts'"  # in main.html, where the hashes go
-ANYTHING = "'unsafe-inline'"  # while serving: MkDocs adds a script of its own
+# While serving MkDocs adds a script of its own; offline the frame that stands in for
+# the search's worker has one that holds the reader's own path.
+ANYTHING = "'unsafe-inline'"
 INLINE = re.compile(r"<script[^>]*>(?P<code>.*?)</script>", re.DOTALL)
 VALUE = re.compile(r"\{\{.*?\}\}", re.DOTALL)  # what Jinja fills in: an address
 ADDRESS = r"""[^"'<>\\(){};]*"""
