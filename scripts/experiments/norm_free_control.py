@@ -248,6 +248,21 @@ def facts(record) -> dict[str, str]:
             gap = paired(ends[arm], ends[other])
             found[f"{arm}_minus_{other}"] = gap.text()
             found[f"{arm}_minus_{other}_bound"] = gap.bound()
+    return found | _one_rate_higher(record, best["rms_norm"])
+
+
+def _one_rate_higher(record, best: float) -> dict[str, str]:
+    """Differences from RMSNorm one rate above its best; dashes where that is the last."""
+    from math import isfinite
+
+    above = [rate for rate in _rates(record) if rate > best][:1]
+    found = {"rate_higher": _listed(above)}
+    for arm in ("rms_norm_small", "dyt_half", "skip_init", "re_zero"):
+        there = [_losses(record, each, *above) for each in (arm, "rms_norm") if above]
+        finite = there and all(map(isfinite, sum(there, [])))
+        found[f"{arm}_minus_rms_norm_higher"] = (
+            paired(*there).text() if finite else "\u2013"
+        )
     return found
 
 
