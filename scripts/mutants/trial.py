@@ -1,8 +1,9 @@
 """Does a file's own suite notice a variant of it? Tried in a copy of the project.
 
-The suite of snippets/<page>/<file>.py is tests/snippets/<page>, after what the file
-prints; that of scripts/<room>/<file>.py is tests/<room>/test_<file>.py where there is
-one, else the tests of its folder. Each trial is a fork of one process that has
+The suite of snippets/<page>/<file>.py is what the file prints, then
+tests/snippets/<page>/test_<file>.py where there is one, else the tests of its folder,
+and those of all snippets beside the folders; that of scripts/<room>/<file>.py is found
+below tests/<room>. Each trial is a fork of one process that has
 imported torch, with one thread.
 """
 
@@ -33,16 +34,17 @@ def suite(path: str) -> list[str]:
     """What is run for a file, as pytest takes it."""
     where = Path(path)
     below = where.parts[1:] if where.parts[0] == "scripts" else where.parts
-    if where.parts[0] == "scripts":
-        own = Path("tests", *below[:-1], f"test_{where.name}")
-        if (ROOT / own).is_file():
-            return [own.as_posix()]
-    folder = Path("tests", *below[:-1])
+    own = Path("tests", *below[:-1], f"test_{where.name}")
+    folder = own.parent
     while not any((ROOT / folder).glob("test_*.py")):
         if folder == Path("tests"):
             raise TrialError(f"{path}: no tests of its own")
         folder = folder.parent
-    return [folder.as_posix()]
+    found = own if (ROOT / own).is_file() else folder
+    if where.parts[0] != "snippets" or len(folder.parts) < 3:
+        return [found.as_posix()]
+    shared = sorted((ROOT / "tests" / "snippets").glob("test_*.py"))
+    return [found.as_posix(), *(s.relative_to(ROOT).as_posix() for s in shared)]
 
 
 @contextmanager
@@ -62,19 +64,25 @@ def copy() -> Iterator[Path]:
         yield Path(name)
 
 
-def outcome(project: Path, path: str, text: str, seconds: float) -> str:
-    """What the suite says when the file at ``path`` of the copy holds ``text``."""
+def outcome(
+    project: Path, path: str, text: str, seconds: float, tests: list[str] | None = None
+) -> str:
+    """What the suite says when the file at ``path`` of the copy holds ``text``.
+
+    The suite is what the file prints and its tests, or the ones that are given.
+    """
     file = project / path
     before = file.read_text(encoding="utf-8")
     write_whole(file, text)
     try:
-        return _forked(project, path, seconds)
+        return _forked(project, path, seconds, suite(path) if tests is None else tests)
     finally:
         write_whole(file, before)
 
 
-def _forked(project: Path, path: str, seconds: float) -> str:
-    import torch  # once, for all that are forked from here
+def _forked(project: Path, path: str, seconds: float, tests: list[str]) -> str:
+    import pytest  # noqa: F401  # once, for all that are forked from here
+    import torch
 
     torch.set_num_threads(1)
     child = os.fork()
@@ -83,7 +91,7 @@ def _forked(project: Path, path: str, seconds: float) -> str:
         signal.alarm(int(seconds) + 1)  # its default ends the process
         status = 1
         try:
-            status = PASSED if _suite(project, path) == 0 else 1
+            status = PASSED if _suite(project, path, tests) == 0 else 1
         finally:  # whatever a mistake raises, it was noticed
             os._exit(status)
     status = os.waitpid(child, 0)[1]
@@ -92,7 +100,7 @@ def _forked(project: Path, path: str, seconds: float) -> str:
     return ALIVE if os.WEXITSTATUS(status) == PASSED else KILLED
 
 
-def _suite(project: Path, path: str) -> int:
+def _suite(project: Path, path: str, tests: list[str]) -> int:
     """Exit code of the suite, in the copy and without a word."""
     os.chdir(project)
     silent = os.open(os.devnull, os.O_RDWR)
@@ -110,7 +118,9 @@ def _suite(project: Path, path: str) -> int:
             runpy.run_path(str(project / path), run_name="__main__")
         if printed.getvalue().rstrip("\n") != wanted.read_text("utf-8").rstrip("\n"):
             return 1
+    if not tests:
+        return 0
     import pytest
 
     quiet = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
-    return int(pytest.main([*quiet, *suite(path)]))
+    return int(pytest.main([*quiet, *tests]))

@@ -69,6 +69,9 @@ DROPPED = {  # methods without which the tensor is another one, or none the less
     *("float", "double", "half", "to", "type_as", "detach", "clone", "contiguous"),
     *("abs", "clamp", "square", "neg", "transpose", "expand", "strip", "resolve"),
 }
+SYMMETRIC = {  # functions of which the first two arguments may change places
+    *("promote_types", "equal", "allclose", "isclose", "maximum", "minimum", "gap"),
+}
 DETACHED = {"rsqrt", "sqrt", "mean", "var", "sum", "square", "pow", "norm", "amax"}
 
 
@@ -185,7 +188,7 @@ def _calls(node, function, arguments, keywords) -> Iterator[tuple[str, str]]:
 
     name = getattr(function, "attr", getattr(function, "id", ""))
     plain = [a for a in arguments if not isinstance(a, ast.Starred)]
-    if len(arguments) >= 2 and len(plain) == len(arguments):
+    if len(plain) == len(arguments) >= 2 and name not in SYMMETRIC:
         yield "order", call([arguments[1], arguments[0], *arguments[2:]], keywords)
     for keyword in keywords:
         if keyword.arg:

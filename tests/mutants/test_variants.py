@@ -71,3 +71,8 @@ def test_the_order_is_the_same_in_every_run_and_no_pattern():
     found = [v.lot for v in variants(NORM)]
     assert found == sorted(found) == [v.lot for v in variants(NORM)]
     assert [v.line for v in variants(NORM)] != sorted(v.line for v in variants(NORM))
+
+
+def test_arguments_that_may_change_places_stay():
+    assert not made("x = torch.promote_types(a, b)\n")
+    assert ("order", "torch.sub(a, b)", "torch.sub(b, a)") in made("torch.sub(a, b)\n")
