@@ -17,6 +17,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.browser import kept
+
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 INSTALL = "no Chromium found; install it: apt-get install chromium fonts-wqy-microhei"
@@ -117,17 +119,43 @@ def elsewhere(site, port):
 
 
 @pytest.fixture(scope="session")
-def browser(chromium, port):
+def browser(chromium, port, verdicts):
     """A browser for which this worker's server is the host of ADDRESS."""
     from playwright.sync_api import sync_playwright
+
+    from tests.browser import crawl  # which imports this module
 
     host = f"--host-resolver-rules=MAP {HOST}:80 127.0.0.1:{port}"
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=chromium, args=[*FLAGS, host]
         )
+        judge = kept.of_the_judge(browser.version)
+        crawl.JUDGED = kept.Looks(verdicts / f"{judge}.looks")
         yield browser
         browser.close()
+
+
+@pytest.fixture(scope="session")
+def verdicts(folder):
+    """Where clean verdicts lie, for all workers; in CI this run's alone."""
+    found = kept.KEPT if kept.wanted() else folder.with_name("verdicts")
+    found.mkdir(parents=True, exist_ok=True)
+    return found
+
+
+@pytest.fixture(scope="session")
+def clean(site, browser, verdicts):
+    """The pages of this site that were found clean before."""
+    return kept.Pages(verdicts / kept.of_the_judge(browser.version), *site)
+
+
+@pytest.fixture(scope="module")
+def tab(site, browser):
+    """One tab that goes from page to page: what they share is loaded once."""
+    context = browser.new_context()
+    yield context.new_page()
+    context.close()
 
 
 @pytest.fixture

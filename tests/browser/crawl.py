@@ -18,7 +18,7 @@ LEFT = "net::ERR_ABORTED"  # the visitor went on before it had come
 FIRST_LOAD, LAB_HTML = 600_000, 200_000
 WEIGHED = ("document", "stylesheet", "script")
 LOOKS = (Path(__file__).parent / "looks.js").read_text("utf-8")
-JUDGED = set()
+JUDGED = None  # kept.Looks, set by the fixture ``kept``
 ONLY_HERE = "!"  # begins a look that has to do with what lies over an element
 # The picture of a formula; screen readers get the MathML beside it.
 FORMULAS = [".katex-html"]
@@ -31,13 +31,26 @@ class Watch:
     """What goes wrong while a page loads, one line each."""
 
     def __init__(self, page, address, expect_404=False):
-        self.problems, self.weight = [], {}
+        self.problems, self.weight, self.asked = [], {}, set()
         self._address, self._expect_404 = address, expect_404
-        page.on("console", self._console)
-        page.on("pageerror", lambda error: self.problems.append(f"error: {error}"))
-        page.on("request", self._request)
-        page.on("requestfailed", self._failed)
-        page.on("response", self._response)
+        self._page = page
+        self._told = {
+            "console": self._console,
+            "pageerror": self._error,
+            "request": self._request,
+            "requestfailed": self._failed,
+            "response": self._response,
+        }
+        for event, told in self._told.items():
+            page.on(event, told)
+
+    def leave(self) -> None:
+        """What the page does from now on is not this watch's."""
+        for event, told in self._told.items():
+            self._page.remove_listener(event, told)
+
+    def _error(self, error):
+        self.problems.append(f"error: {error}")
 
     def _console(self, message):
         expected = self._expect_404 and "404" in message.text
@@ -49,7 +62,9 @@ class Watch:
             self.problems.append(f"failed: {request.url}: {request.failure}")
 
     def _request(self, request):
-        if not request.url.startswith((self._address, *LOCAL)):
+        if request.url.startswith(self._address):
+            self.asked.add(request.url)
+        elif not request.url.startswith(LOCAL):
             self.problems.append(f"off-site: {request.url}")
 
     def _response(self, response):
@@ -125,25 +140,44 @@ def turn(page, scheme: str) -> None:
 # loaded once, at the width of a phone in one scheme, then shown on a desktop in the
 # other, where only what a scheme can change is asked of axe again.
 VIEWS = {"phone": "light", "desktop": "dark"}
+FORGET = "() => { localStorage.clear(); sessionStorage.clear(); }"
+NO_PAGES = ("", "no-such-page/")
 
 
-def visit(path, site, open_page, browser_checks, measured=None) -> None:
+def visit(path, site, page, browser_checks, record=None, pages=None) -> None:
     """Open one page, look at it both ways and fail with all that is wrong on it.
 
-    ``measured`` takes the lines that say how much the page loads and how long it is.
+    The page's tab is left empty, for the next one. ``record`` takes the lines that say
+    how much the page loads and how long it is; ``pages`` knows what was clean before.
     """
-    # Without scripts the portal stays where it is and can be looked at.
-    page = open_page(
-        color_scheme=VIEWS["phone"],
-        viewport=VIEWPORTS["phone"],
-        java_script_enabled=path != "",
-    )
-    watch = Watch(page, site[1], expect_404=path == "no-such-page/")
+    lines = pages and pages.lines(path)
+    if lines is not None:
+        lines.append(("kept verdict", path))
+    else:
+        watch = Watch(page, site[1], expect_404=path == "no-such-page/")
+        try:
+            lines = see(path, site, page, watch, browser_checks)
+        finally:
+            watch.leave()
+            page.evaluate(FORGET)
+            page.goto("about:blank")
+        assert not watch.problems, "\n".join(watch.problems)
+        if pages:
+            pages.keep(path, watch.asked, lines)
+    for kind, line in lines if record else ():
+        record(kind, line)
+
+
+def see(path, site, page, watch: Watch, browser_checks) -> list[tuple[str, str]]:
+    """Give ``watch`` all that is wrong; return the (kind, line) pairs to print."""
+    lines = []
+    page.set_viewport_size(VIEWPORTS["phone"])
+    page.emulate_media(color_scheme=VIEWS["phone"])
     page.goto(site[1] + path)
-    if measured and length.is_topical(path):
+    if path not in NO_PAGES and length.is_topical(path):
         found = length.measure(page, path)
         watch.problems += found.problems()
-        measured("length", str(found))
+        lines.append(("length", str(found)))
         browser_checks.add(2)
     for view, scheme in VIEWS.items():
         page.set_viewport_size(VIEWPORTS[view])
@@ -152,9 +186,10 @@ def visit(path, site, open_page, browser_checks, measured=None) -> None:
             look_at(page, VIEWPORTS[view]["width"], watch, colours_only=view != "phone")
         browser_checks.add(9 if path else 4)
     page.wait_for_load_state("networkidle")
-    if measured:
-        measured("measured", f"first load of {path}: {watch.weigh(page.url)}")
-    assert not watch.problems, "\n".join(watch.problems)
+    if path not in NO_PAGES:
+        line = watch.weigh(page.url)
+        lines.append(("measured", f"first load of {path}: {line}"))
+    return lines
 
 
 def look_at(page, width: int, watch: Watch, colours_only=False) -> None:
@@ -197,7 +232,7 @@ def axe_violations(page, colours_only=False) -> list[str]:
     A look that axe has judged is not asked about again, on whatever page it is.
     """
     seen, context = looks(page)
-    keys = [key for key in seen.evaluate("looks => looks.keys") if key not in JUDGED]
+    keys = JUDGED.unknown(seen.evaluate("looks => looks.keys"))
     whole = not colours_only or page.url.endswith(PAGE_WITH_ALL)
     if not (keys or whole):
         return []
@@ -205,10 +240,12 @@ def axe_violations(page, colours_only=False) -> list[str]:
     found, verdicts = seen.evaluate(
         "(looks, question) => looks.ask(question)", question
     )
-    JUDGED.update(
-        key
-        for key, each in verdicts
-        if "violations" not in each and not key.startswith(ONLY_HERE)
+    JUDGED.add(
+        [
+            key
+            for key, each in verdicts
+            if "violations" not in each and not key.startswith(ONLY_HERE)
+        ]
     )
     return [
         f"axe {impact} {rule}: {target} {html[:100]}"

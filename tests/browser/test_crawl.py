@@ -16,7 +16,9 @@ from tests.browser.crawl import (
 
 @pytest.mark.parametrize("path", ["", "no-such-page/"], ids=["portal", "404"])
 def test_page(path, site, open_page, browser_checks):
-    visit(path, site, open_page, browser_checks)
+    # Without scripts the portal stays where it is and can be looked at.
+    page = open_page(java_script_enabled=path != "")
+    visit(path, site, page, browser_checks)
 
 
 ADD = "document.querySelector('article').innerHTML += "

@@ -7,5 +7,5 @@ from tests.browser.crawl import visit
 
 
 @pytest.mark.parametrize("path", urls("en"))
-def test_page(path, site, open_page, browser_checks, record_property):
-    visit(path, site, open_page, browser_checks, record_property)
+def test_page(path, site, tab, browser_checks, record_property, clean):
+    visit(path, site, tab, browser_checks, record_property, clean)
