@@ -27,6 +27,25 @@ def examine(*arguments, cwd=ROOT):
     return done.returncode, done.stdout, done.stderr.splitlines()
 
 
+def test_options_say_what_they_take():
+    from argparse import ArgumentParser
+
+    from scripts.examine import command
+
+    parser = ArgumentParser()
+    command.arguments(parser)
+    shown = " ".join(parser.format_help().split())
+    for option in (
+        "--report DIR",
+        "--against OTHER",
+        "--input 2x3x32x32",
+        "--vocab N",
+        "--length N",
+        "--seconds N",
+    ):
+        assert option in shown
+
+
 def refusal(spec: str, **options) -> str:
     with pytest.raises(Refusal) as caught:
         load(spec, options)

@@ -7,6 +7,7 @@ import sys
 import tarfile
 import zipfile
 from dataclasses import replace
+from unittest import mock
 
 import pytest
 
@@ -104,14 +105,22 @@ def test_links_in_a_tar_are_refused(tmp_path, places, kind):
         accept.accept(path, **places)
 
 
-def test_a_link_in_a_zip_is_refused(tmp_path, places):
-    path = tmp_path / "b.zip"
+def _moded(path, mode, text):
     with zipfile.ZipFile(path, "w") as bundle:
         entry = zipfile.ZipInfo("squares.json")
-        entry.external_attr = (stat.S_IFLNK | 0o777) << 16
-        bundle.writestr(entry, "/etc/hostname")
+        entry.external_attr = (mode | 0o777) << 16
+        bundle.writestr(entry, text)
+    return path
+
+
+@pytest.mark.parametrize(
+    "kind", ["S_IFLNK", "S_IFIFO", "S_IFCHR", "S_IFBLK", "S_IFSOCK"]
+)
+def test_links_and_devices_in_a_zip_are_refused(kind, tmp_path, places, text):
+    path = _moded(tmp_path / "b.zip", getattr(stat, kind), text)
     with pytest.raises(RecordError, match="not a plain file"):
         accept.accept(path, **places)
+    assert accept.accept(_moded(path, stat.S_IFREG, text), **places)
 
 
 def _refused(bundle, places, says):
@@ -132,7 +141,7 @@ def test_what_is_inside_is_checked(tmp_path, places, record, text):
         bundle(cubes, "cubes.json"), places, "unknown experiment 'cubes'; known: s"
     )
     tiny = records.dumps(replace(record, size="tiny"))
-    _refused(bundle(tiny), places, "never recorded")
+    _refused(bundle(tiny), places, "is of size 'tiny', never recorded")
     _refused(_zip(tmp_path / "b.zip", []), places, "holds no record")
     twice = [("a/squares.json", text), ("b/squares.json", text)]
     _refused(
@@ -159,6 +168,13 @@ def test_an_older_record_does_not_replace_a_newer_one(tmp_path, places, record, 
         _zip(tmp_path / "c.zip", [("squares.json", newer)]), **places
     )
     assert records.load(path).date == "2026-11-22"
+
+
+@pytest.mark.parametrize("steps", [{}, {"steps": [2, 3]}])
+def test_an_earlier_second_is_older(steps, tmp_path, places, record):
+    records.save(changed(record, **steps), places["root"])
+    earlier = changed(record, date="2026-11-21T09:04:42Z")
+    _refused(_bundle(tmp_path, earlier), places, "is newer")
 
 
 def test_a_smaller_record_does_not_replace_a_larger_one(tmp_path, places, record):
@@ -191,12 +207,31 @@ def test_files_that_are_no_bundle(tmp_path, places, monkeypatch, text):
     _refused(tmp_path / "d.tar.gz", places, "damaged archive")
     (tmp_path / "b.rar").write_text("x", encoding="utf-8")
     _refused(tmp_path / "b.rar", places, "not a .json, .zip or .tar.gz")
+    for size, fits in ((len(text.encode()), True), (len(text.encode()) - 1, False)):
+        monkeypatch.setattr(accept, "MOST_BYTES", size)
+        for make, name in ((_zip, "s.zip"), (_tar, "s.tgz"), (_json, "s")):
+            bundle = make(tmp_path / name, [("squares.json", text)])
+            if fits:
+                assert accept.accept(bundle, **places)
+            else:
+                _refused(bundle, places, "too big for a record")
     monkeypatch.setattr(accept, "MOST_BYTES", 100)
     _refused(_zip(tmp_path / "e.zip", [("squares.json", text)]), places, "too big")
     _refused(_json(tmp_path / "x", [("", text)]), places, "too big")
+    monkeypatch.undo()
     monkeypatch.setattr(accept, "MOST_RECORDS", 1)
-    many = [("a/squares.json", text), ("b/squares.json", text)]
-    _refused(_zip(tmp_path / "f.zip", many), places, "more than 1 files")
+    assert accept.accept(_tar(tmp_path / "f.tgz", [("squares.json", text)]), **places)
+    one, two = ("a/squares.json", text), ("b/squares.json", text)
+    for make, name in ((_zip, "f.zip"), (_tar, "f.tar.gz")):
+        _refused(make(tmp_path / name, [one, two]), places, "more than 1 files")
+
+
+def test_no_more_is_read_than_shows_that_it_is_too_much(tmp_path, monkeypatch):
+    monkeypatch.setattr(accept, "MOST_BYTES", 7)
+    source = io.BytesIO(b"0123456789")
+    with pytest.raises(RecordError, match=r"a\.zip: refused: 'b' is too big"):
+        accept._read(tmp_path / "a.zip", "b", source)
+    assert source.tell() == 8
 
 
 def _bundle(tmp_path, *found):
@@ -311,3 +346,23 @@ def test_a_full_disk_keeps_all_out(tmp_path, places, record, monkeypatch):
     both = _bundle(tmp_path, record, replace(record, machine="another-cpu"))
     _refused(both, places, r"b\.zip: not filed: No space left on device")
     assert [path for path in places["root"].rglob("*") if path.is_file()] == []
+
+
+FILED = [
+    path
+    for path in sorted(records.RECORDS.glob("*/*.json"))
+    if path.parent.name != records.YOURS
+]
+
+
+@pytest.mark.parametrize("path", FILED, ids=lambda p: f"{p.parent.name}/{p.stem}")
+def test_filed(path, obeyed):
+    """A record that is edited where it lies has to keep what a new one keeps.
+
+    That its digest and its facts do is tests/pages/test_facts.py's.
+    """
+    record = records.load(path)
+    asked_there = dict.fromkeys(("_code_problem", "_said"), lambda *_: None)
+    with mock.patch.multiple(accept, **asked_there):
+        problem = accept._problem(path.name, record, records.EXPERIMENTS)
+    obeyed([f"{path.parent.name}/{path.name}: {problem}"] if problem else [])

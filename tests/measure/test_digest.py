@@ -130,6 +130,8 @@ HARMLESS = {
     "number not used": ("scripts/experiments/parts/deeper.py", "FIVE = 5", "FIVE = 4"),
     "look": ("scripts/measure/look.py", "INK = 0", "INK = 1"),
     "records": ("scripts/measure/records.py", "...", "x = 1"),
+    "class not used": (EXPERIMENT, "WORDS =", "class Pen: ...\n\nWORDS ="),
+    "growing what is not used": (EXPERIMENT, '"blue"', '"blue"\nCOLOUR += "ish"'),
 }
 AGEING = {
     "constant": (EXPERIMENT, "LIMIT = 3", "LIMIT = 4"),
@@ -146,6 +148,7 @@ AGEING = {
         "SIDE = 3",
     ),
     "helper of a helper": ("scripts/measure/counting.py", "return x", "return x + 1"),
+    "anything in a snippet": (SHOWN_FILE, "[end:double]", "[end:double]\nTHREE = 3"),
 }
 
 
@@ -170,6 +173,36 @@ def test_another_experiment_handed_on_counts_whole(tree):
     assert _digest(tree) != before
 
 
+def test_a_helper_imported_twice_counts_with_both_names(tree):
+    late = "from scripts.measure.counting import other; seven(), other()"
+    _edit(tree, EXPERIMENT, "    seven()", f"    {late}")
+    seen = {_digest(tree)}
+    _edit(tree, "scripts/measure/counting.py", "_next(1)", "_next(2)")
+    seen.add(_digest(tree))
+    _edit(tree, "scripts/measure/counting.py", "return 2", "return 3")
+    seen.add(_digest(tree))
+    assert len(seen) == 3
+
+
+def test_a_global_that_is_only_stored_counts(tree):
+    grow = "TOTAL = 5\n\ndef grow():\n    global TOTAL\n    TOTAL += 1\n\n\nLIMIT ="
+    _edit(tree, EXPERIMENT, "LIMIT =", grow)
+    _edit(tree, EXPERIMENT, "    seven()", "    seven(), grow()")
+    before = _digest(tree)
+    _edit(tree, EXPERIMENT, "TOTAL = 5", "TOTAL = 6")
+    assert _digest(tree) != before
+
+
+def test_constants_differ_by_value_and_by_type(tree):
+    seen, last = set(), "LIMIT = 3"
+    values = ["0", "False", "None", "''", "b''", "0.0", "1", "True", "'1'", "[]", "()"]
+    for value in values:
+        _edit(tree, EXPERIMENT, last, f"LIMIT = {value}\n")
+        last = f"LIMIT = {value}\n"
+        seen.add(_digest(tree))
+    assert len(seen) == len(values)
+
+
 def test_a_statement_without_a_name_counts(tree):
     before = _digest(tree)
     with (tree / EXPERIMENT).open("a", encoding="utf-8") as file:
@@ -191,6 +224,9 @@ def test_stale_means_another_digest(tree, record):
     assert digest.is_stale(fresh, **where)
     _edit(tree, EXPERIMENT, "- LIMIT", "+ LIMIT")
     assert not digest.is_stale(fresh, **where)
+    last = "0" if made["digest"][-1] != "0" else "1"
+    near = replace(fresh, provenance={**made, "digest": made["digest"][:-1] + last})
+    assert digest.is_stale(near, **where)
 
 
 def test_unknown_experiment_and_broken_code_are_one_line(tree):
@@ -206,7 +242,9 @@ def test_unknown_experiment_and_broken_code_are_one_line(tree):
 
 @pytest.mark.parametrize("name", records.experiments())
 def test_real_experiments_have_a_digest(name):
-    assert len(digest.code_digest(name)) == digest.DIGITS
+    found = digest.code_digest(name)
+    assert len(found) == digest.DIGITS
+    assert found == digest.closure(name).digest()  # helpers and snippets too
 
 
 def test_dump_skips_what_other_python_versions_add():
@@ -224,3 +262,96 @@ def test_parts_of_an_experiment_are_no_experiments(tree):
     reached = digest.closure("model_atlas").parts
     assert "scripts.experiments.atlas.blocks" in reached
     assert "snippets.norm_probe.matching" in reached
+
+
+PLOT = """
+from scripts.measure.draw import {names}
+
+def measure(size):
+    return 1
+
+def plot(record, words):
+    return {names}
+"""
+
+
+@pytest.fixture
+def drawn_with(tmp_path, monkeypatch):
+    """The digest of a plot that uses some names of a draw.py with this text."""
+
+    def part(names: str, text: str, plot: str = PLOT) -> str:
+        folder = tmp_path / "scripts" / "measure"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "draw.py").write_text(text, encoding="utf-8")
+        own = plot.replace("{names}", names) if names else "def plot():\n    return 1\n"
+        (tmp_path / "toy_loss.py").write_text(own, encoding="utf-8")
+        monkeypatch.setattr(digest, "ROOT", tmp_path)
+        monkeypatch.setattr(digest, "EXPERIMENTS", tmp_path)
+        digest._parsed.cache_clear()
+        return digest.part_digest("toy_loss", ("plot",))
+
+    return part
+
+
+STROKES = "A = 1\n\ndef a():\n    return A\n\ndef b():\n    return 2\n"
+
+
+@pytest.mark.parametrize(
+    ("names", "old", "new", "same"),
+    [
+        ("a", "A = 1", "A = 2", False),
+        ("a", "return A", "return -A", False),
+        ("a", "return 2", "return 3", True),
+        ("b", "return 2", "return 3", False),
+        ("b", "A = 1", "A = 2", True),
+        ("a, b", "return 2", "return 3", False),
+        ("", "A = 1", "A = 2", True),
+        ("a", "A = 1", "A = 1  # said", True),
+    ],
+)
+def test_a_figure_ages_by_the_strokes_it_uses(drawn_with, names, old, new, same):
+    before = drawn_with(names, STROKES)
+    after = drawn_with(names, STROKES.replace(old, new))
+    assert (before == after) == same
+
+
+def test_a_whole_import_of_the_strokes_counts_whole(drawn_with):
+    source = "from scripts.measure import draw as {names}"
+    whole = PLOT.replace("from scripts.measure.draw import {names}", source)
+    texts = STROKES, STROKES.replace("return 2", "return 3")
+    assert drawn_with("draw", texts[0], whole) != drawn_with("draw", texts[1], whole)
+
+
+@pytest.fixture
+def small(tree, monkeypatch):
+    monkeypatch.setattr(digest, "ROOT", tree)
+    return tree
+
+
+def test_a_snippet_counts_with_the_snippets_that_it_imports(small):
+    def found():
+        text = "from snippets.page.shown import double\nimport torch\n"
+        return digest.module_digest("snippets.page.shown"), digest.snippets_digest(text)
+
+    before = found()
+    assert before[0] == before[1]
+    _edit(small, SHOWN_FILE, "Twice.", "Two times.")
+    assert found() == before
+    _edit(small, "snippets/page/earlier.py", "ONE = 1", "ONE = 2")
+    assert not set(found()) & set(before)
+    nothing = digest.snippets_digest("import torch\n")
+    helper = "from scripts.measure.counting import count\n"
+    assert digest.snippets_digest(helper) == nothing  # no snippet
+    with pytest.raises(RecordError, match=r"no module snippets\.page\.none"):
+        digest.module_digest("snippets.page.none")
+
+
+def test_a_file_counts_without_its_comments(tree):
+    path = tree / SHOWN_FILE
+    before = digest.file_digest(path)
+    _edit(tree, SHOWN_FILE, "[start:double]", "[start:twice]")
+    _edit(tree, SHOWN_FILE, "Twice.", "Two times.")
+    assert digest.file_digest(path) == before
+    _edit(tree, SHOWN_FILE, "2 * x", "3 * x")
+    assert digest.file_digest(path) != before
+    assert len(before) == digest.DIGITS

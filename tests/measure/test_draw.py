@@ -1,18 +1,9 @@
-"""The strokes that figures share, and that a figure's digest follows them."""
+"""The strokes that figures share."""
 
 import pytest
+from matplotlib.colors import to_hex
 
-from scripts.measure import digest, draw, look
-
-PLOT = """
-from scripts.measure.draw import {names}
-
-def measure(size):
-    return 1
-
-def plot(record, words):
-    return {names}
-"""
+from scripts.measure import draw, look
 
 
 @pytest.fixture
@@ -31,6 +22,8 @@ def test_band_is_the_median_between_least_and_greatest(axis):
     ends = {tuple(point) for point in band.get_paths()[0].vertices.tolist()}
     assert ends == {(10.0, 1.0), (10.0, 8.0), (20.0, 2.0), (20.0, 5.0)}
     assert band.get_alpha() == 0.13
+    assert to_hex(band.get_facecolor()[0]) == to_hex(line.get_color()) == "#0072b2"
+    assert list(band.get_linewidth()) == [0]
 
 
 def test_log_ticks_at_the_grid_alone(axis):
@@ -53,45 +46,9 @@ def test_axes_and_levels_are_named(axis):
     assert found == ("Title", "Below", "Left")
     draw.level(axis, 2.0, 5.0, "guess", line=2)
     assert list(axis.lines[-1].get_ydata()) == [5.0, 5.0]
-    assert axis.lines[-1].get_color() == look.MUTED
+    assert axis.lines[-1].get_color() == axis.texts[-1].get_color() == look.MUTED
+    assert axis.lines[-1].get_linestyle() == look.LINES[2] or look.LINES[2] != "-"
+    assert axis.lines[-1].get_linewidth() == 1.2
+    assert axis.texts[-1].get_va() == "top" and axis.texts[-1].get_ha() == "left"
+    assert axis.texts[-1].xyann == (0, -3)  # points below the line
     assert (axis.texts[-1].get_text(), axis.texts[-1].xy) == ("guess", (2.0, 5.0))
-
-
-@pytest.fixture
-def drawn_with(tmp_path, monkeypatch):
-    """The digest of a plot that uses some names of a draw.py with this text."""
-
-    def part(names: str, text: str) -> str:
-        folder = tmp_path / "scripts" / "measure"
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "draw.py").write_text(text, encoding="utf-8")
-        own = PLOT.replace("{names}", names) if names else "def plot():\n    return 1\n"
-        (tmp_path / "toy_loss.py").write_text(own, encoding="utf-8")
-        monkeypatch.setattr(digest, "ROOT", tmp_path)
-        monkeypatch.setattr(digest, "EXPERIMENTS", tmp_path)
-        digest._parsed.cache_clear()
-        return digest.part_digest("toy_loss", ("plot",))
-
-    return part
-
-
-STROKES = "A = 1\n\ndef a():\n    return A\n\ndef b():\n    return 2\n"
-
-
-@pytest.mark.parametrize(
-    ("names", "old", "new", "same"),
-    [
-        ("a", "A = 1", "A = 2", False),
-        ("a", "return A", "return -A", False),
-        ("a", "return 2", "return 3", True),
-        ("b", "return 2", "return 3", False),
-        ("b", "A = 1", "A = 2", True),
-        ("a, b", "return 2", "return 3", False),
-        ("", "A = 1", "A = 2", True),
-        ("a", "A = 1", "A = 1  # said", True),
-    ],
-)
-def test_a_figure_ages_by_the_strokes_it_uses(drawn_with, names, old, new, same):
-    before = drawn_with(names, STROKES)
-    after = drawn_with(names, STROKES.replace(old, new))
-    assert (before == after) == same

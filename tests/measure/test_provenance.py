@@ -58,6 +58,9 @@ def test_a_gpu_is_described_by_nvidia_smi(monkeypatch):
         "multiprocessors": 132,
         "l2_mib": 60,
     }
+    monkeypatch.setattr(provenance, "_output", lambda *_: " \n")
+    assert provenance.gpu() is None
+    monkeypatch.setattr(provenance, "_output", lambda *_: line)
     assert provenance.device("cpu")["kind"] == "cpu"
     monkeypatch.delenv("MACHINE", raising=False)
     assert provenance.machine_name() == "nvidia-h200"

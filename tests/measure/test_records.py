@@ -1,6 +1,7 @@
 """Records: written whole, read whole, refused with one clear line."""
 
 import json
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -145,6 +146,30 @@ def test_dumps_refuses_what_cannot_be_read_back(record, value):
     record.rows[1]["value"] = value
     with pytest.raises(RecordError, match="row 2 column 'value' holds"):
         records.dumps(record)
+
+
+@pytest.mark.parametrize(
+    ("rows", "says"),
+    [
+        ([{"a": 1, "b": 2}, {"b": 2, "a": 1}], (2, "has other columns .*their order")),
+        ([{"a": 1}, {"a": 1, "b": 2}], (2, r"has other columns than row 1 \('b'\)")),
+        ([{"a": [1, [2, float("nan")]]}], (1, "column 'a' holds nan; write null")),
+        ([{"a": [[{"x": 1}]]}], (1, "column 'a' holds a dict")),
+        ([{"a": 1}, {"a": True}], (2, "'a' holds a true or false, row 1 a number")),
+        ([{"a": None}, {"a": 1}, {"a": "1"}], (3, "holds a text, row 2 a number")),
+        ([{"a": 1}, [1]], (2, "is a list, not a dict")),
+    ],
+)
+def test_rows_that_cannot_stand_together(rows, says):
+    number, words = records.rows_problem(list(rows[0]), rows)
+    assert number == says[0] and re.search(says[1], words)
+
+
+def test_a_record_is_the_same_wherever_it_lies(record, tmp_path):
+    path = records.save(record, tmp_path)
+    assert records.load(path) == replace(records.load(path), path=None)
+    step = records.Step({}, list)
+    assert (step.timed, step.cost) == (False, 1.0)
 
 
 def test_find_lists_gpu_machines_first_and_the_readers_own_last(record, tmp_path):

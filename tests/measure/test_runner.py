@@ -215,6 +215,20 @@ def cubes(folder):
     shutil.copy(folder / "squares.py", folder / "cubes.py")
 
 
+def test_what_is_shared_among_processes(places, monkeypatch):
+    asked = []
+
+    def share(name, size, folder, steps, todo, processes, fits):
+        asked.append((name, size, folder, len(steps), list(todo), processes, fits(0)))
+        return ((index, steps[index].run(), 1.0) for index in todo)
+
+    monkeypatch.setattr(runner.workers, "share", share)
+    monkeypatch.setattr(provenance, "processes", lambda module: 3)
+    outcome = runner.measure(["squares"], "small", **places)
+    assert asked == [("squares", "small", places["folder"], 3, [0, 1, 2], 3, True)]
+    assert [row["y"] for row in outcome.records[0].rows] == [0.0, 0.5, 2.0]
+
+
 @pytest.mark.parametrize(
     ("deadline", "ran"),
     [

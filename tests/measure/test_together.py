@@ -207,3 +207,12 @@ def test_warm_up():
     assert factor(4) == 1.0
     assert factor(9) == pytest.approx(0.5 + 0.5 / 6)
     assert together.warm_up(3, 0)(0) == 1.0
+
+
+def test_without_a_schedule_rates_stay_as_they_are():
+    kept, named = Together(models()), Together(models())
+    given = loss_of, lambda step: (texts(step),), STEPS, RATES
+    together.train(kept, *given)
+    together.train(named, *given, schedule=lambda step: 1.0)
+    for name, parameter in kept.parameters.items():
+        assert torch.equal(parameter, named.parameters[name])

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from scripts.measure.kernels import capture, card, launched, timing
+from scripts.measure.kernels import capture, card, timing
 
 
 def test_sets_are_four_times_the_cache():
@@ -199,71 +199,3 @@ def test_a_device_that_does_not_answer_is_lost(monkeypatch):
 
     monkeypatch.setattr(torch.cuda, "synchronize", illegal)
     assert not capture.alive()
-
-
-# The card -----------------------------------------------------------------
-
-
-def test_the_card_is_read_at_every_tenth_sample(monkeypatch):
-    clocks = iter([1980, 1500, 1800])
-    monkeypatch.setattr(
-        card, "reading", lambda: {"mhz": next(clocks), "celsius": 40, "watt": 600.0}
-    )
-    made = card.Card()
-    assert made.summary() == {}
-    for _ in range(25):
-        made.look()
-    assert made.summary() == {
-        "mhz": 1800,
-        "least_mhz": 1500,
-        "celsius": 40,
-        "watt": 600.0,
-    }
-
-
-def test_the_slow_command_is_asked_once(monkeypatch):
-    asked = []
-
-    def slow():
-        asked.append(1)
-        return {"mhz": 1, "celsius": 2, "watt": 3.0}
-
-    monkeypatch.setattr(card, "reading", dict)
-    monkeypatch.setattr(card, "reading_of_the_command", slow)
-    made = card.Card()
-    for _ in range(25):
-        made.look()
-    assert len(asked) == 1 and made.summary()["mhz"] == 1
-
-
-def test_without_a_card_there_is_nothing_to_read():
-    assert card.reading() == {}
-
-
-# What the compiler made ---------------------------------------------------
-
-
-def test_kernels_that_were_launched_are_named_with_their_registers(monkeypatch):
-    jit = pytest.importorskip("triton.runtime.jit")
-    metadata = SimpleNamespace(num_warps=8, num_stages=3, shared=4096)
-    kernel = SimpleNamespace(metadata=metadata, n_regs=64, n_spills=2)
-
-    def run(self, *args, grid, warmup, **kwargs):
-        return kernel
-
-    monkeypatch.setattr(jit.JITFunction, "run", run)
-    fake = SimpleNamespace(__name__="a_kernel")
-    with launched.watched() as found:
-        jit.JITFunction.run(fake, 1, grid=(3, 2), warmup=False)
-        jit.JITFunction.run(fake, 1, grid=lambda _: (3,), warmup=False)
-    assert jit.JITFunction.run is run
-    assert dict(zip(launched.COLUMNS, found[0], strict=True)) == {
-        "kernel": "a_kernel",
-        "programs": 6,
-        "warps": 8,
-        "stages": 3,
-        "registers": 64,
-        "spilled": 2,
-        "shared_bytes": 4096,
-    }
-    assert found[1][1] is None
