@@ -190,7 +190,7 @@ def on_post_template(output_content, template_name, config, **_):
 
 
 def _with_policy(html: str, config) -> str:
-    if config.extra.get("serving") or config.extra.get("polyfills"):
+    if config.extra.get("serving") or offline.wanted(config):
         return html.replace(policy.PLACE, policy.ANYTHING)
     return policy.apply(html, policy.own(config.theme.dirs))
 

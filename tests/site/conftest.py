@@ -1,6 +1,7 @@
 """A copy of the project that a test may break."""
 
 import contextlib
+import io
 import json
 import os
 import re
@@ -24,6 +25,21 @@ COPIED = [
     "mkdocs.yml",
     "requirements.txt",
 ]
+
+
+@pytest.fixture(autouse=True)
+def named_encodings(monkeypatch):
+    """Scripts that read or write text name its encoding: systems differ in theirs."""
+    plain = io.text_encoding
+
+    def named(encoding, stacklevel=2):
+        caller = sys._getframe(2).f_code.co_filename
+        ours = Path(caller).is_relative_to(ROOT / "scripts")
+        assert encoding or not ours, f"{caller} names no encoding"
+        return plain(encoding, stacklevel + 1)
+
+    monkeypatch.setattr(io, "text_encoding", named)
+
 
 UNUSED = [  # by one topic alone
     "scripts/site/pictures/diagrams",

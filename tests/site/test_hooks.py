@@ -1,5 +1,7 @@
 """What the hook does to a finished page."""
 
+from types import SimpleNamespace
+
 from scripts.site import hooks
 
 
@@ -20,3 +22,23 @@ def test_a_lean_stylesheet_says_the_same():
         ".a :is(.b,.c)>p{margin:0 auto;width:calc(1rem + 2px);}"
         '@media (min-width:3em){.d::after{content:"x";}}'
     )
+
+
+def test_what_is_done_to_a_finished_site(tmp_path, monkeypatch):
+    done = []
+    monkeypatch.setattr(hooks.llms, "write", lambda config: done.append("llms"))
+    for name in ("mend_worker", "slim_index"):
+        monkeypatch.setattr(
+            hooks.search, name, lambda folder, name=name: done.append((name, folder))
+        )
+    style = tmp_path / "assets" / "site.css"
+    style.parent.mkdir()
+    config = SimpleNamespace(site_dir=str(tmp_path))
+    folders = [("mend_worker", str(tmp_path)), ("slim_index", str(tmp_path))]
+    for dirty, wanted in ((False, ["llms", *folders]), (True, folders)):
+        monkeypatch.setattr(hooks, "_dirty", dirty)
+        style.write_text("/* a */\n.a { margin: 0; }\n", encoding="utf-8")
+        hooks.on_post_build(config)
+        assert done == wanted
+        assert style.read_text(encoding="utf-8") == ".a{margin:0;}"
+        done.clear()

@@ -109,7 +109,7 @@ def problem_of(row) -> str | None:
     if not isinstance(row["page"], str) or ".md" not in row["page"]:
         return f"page {row['page']!r} is no page"
     for field in ("top", "dare"):
-        if not isinstance(row.get(field, 1), int):
+        if field in row and not isinstance(row[field], int):
             return f"{field} {row[field]!r} is no number"
     cited = row.get("cite", [])
     if not isinstance(cited, list) or not all(isinstance(key, str) for key in cited):

@@ -25,7 +25,7 @@ COMMAND = "python scripts/build.py measure "
 # What looks like a block and is none of the above.
 LIKE = re.compile(
     r"<(?:xmp|listing|plaintext|textarea|samp|kbd)\b|white-space:|font-family:"
-    r"|</code>\s*<br\b[^>]*>\s*<code\b|(?:`|&#96;){3}|~{3}",
+    r"|</code>\s*<br\b[^>]*>\s*<code\b|(?:`|&#96;){3}|(?:~|&#126;){3}",
     re.IGNORECASE,
 )
 

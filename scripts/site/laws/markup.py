@@ -155,7 +155,10 @@ def problems_of(tag: Tag, address: str) -> list[str]:
         if attribute.startswith("on"):
             found.append(f"{attribute}={value[:60]!r}")
         link = tag.name == "a" and attribute in ("href", "xlink:href")
-        if attribute in ADDRESSES and _is_foreign(value, address, link):
+        several = value.split(",") if attribute == "srcset" else [value]
+        if attribute in ADDRESSES and any(
+            _is_foreign(one, address, link) for one in several
+        ):
             found.append(f"<{tag.name} {attribute}={value[:60]!r}>")
         if attribute == "style" and ELSEWHERE.search(value):
             found.append(f"style={value[:60]!r}")

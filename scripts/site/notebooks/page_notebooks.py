@@ -150,7 +150,9 @@ def _book(
             printer["outputs"] = [_stream(part.text)]
     given = {part.file for part in page if part.kind == "code"}
     cells = _self_contained(cells, given, words)
-    tested = dict(re.findall(r"^(\S+)==(\S+)", CONSTRAINTS.read_text(), re.MULTILINE))
+    tested = dict(
+        re.findall(r"^(\S+)==(\S+)", CONSTRAINTS.read_text("utf-8"), re.MULTILINE)
+    )
     needs = words["notebook"] + words["notebook_triton"] * _imports_triton(cells)
     origin = whereabouts(uri, language, site_url)
     cells[0]["source"] = needs.format(page=origin, **tested)

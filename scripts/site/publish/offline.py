@@ -22,15 +22,20 @@ DROPPED = ("404.html", "sitemap.xml*", "robots.txt", "llms*.txt", "*.md", "*.map
 MODULE = ('src="{}assets/site.js" type="module"', 'src="{}assets/site.js" defer')
 
 
+def wanted(config) -> bool:
+    """Whether a language's pages are built to be opened as files."""
+    return config.plugins["material/offline"].config.enabled
+
+
 def prepare(config) -> None:
     """Let a language's pages load the local shim, not the one of another host."""
-    if config.plugins["material/offline"].config.enabled:
+    if wanted(config):
         config.extra["polyfills"] = [SHIM_URI]
 
 
 def add(files, config) -> None:
     """Publish the shim where pages load it."""
-    if config.extra.get("polyfills"):
+    if wanted(config):
         from mkdocs.structure.files import File  # measuring needs no MkDocs
 
         shim = SHIM.read_text(encoding="utf-8")

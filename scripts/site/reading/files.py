@@ -70,12 +70,12 @@ def load_yaml(text: str, name: str, first_line: int = 1):
 
 def read_yaml(path: Path):
     """What a YAML file holds, read again when it has changed."""
-    stamp = path.stat().st_mtime_ns if path.is_file() else 0
+    stamp = path.stat().st_mtime_ns if path.is_file() else None
     return _read_yaml(path, stamp)
 
 
 @cache
-def _read_yaml(path: Path, stamp: int):
+def _read_yaml(path: Path, stamp: int | None):
     return load_yaml(read_text(path), where(path))
 
 

@@ -35,6 +35,7 @@ PLANTED = [
     "<p>```python x = 1 ```</p>",
     "<p>&#96;&#96;&#96;python x = 1</p>",
     "<p>~~~ x = 1</p>",
+    "<p>&#126;&#126;&#126; x = 1</p>",
     '<p style="white-space: pre">x = 1</p>',
     '<p style="font-family: monospace">x = 1</p>',
 ]

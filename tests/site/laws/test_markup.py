@@ -40,6 +40,7 @@ PLANTED = [
     ('<button formaction="https://example.com/">', "<button formaction="),
     ('<img src="https://example.com/a.png">', "<img src="),
     ('<img srcset="https://example.com/a.png 2x">', "<img srcset="),
+    ('<img srcset="a.png, https://example.com/b.png 2x">', "<img srcset="),
     ('<a href="../" ping="https://example.com/">', "<a ping="),
     ('<link rel="stylesheet" href="https://example.com/a.css">', "<link href="),
     ("<p style=\"background:url('https://example.com')\">", "style="),

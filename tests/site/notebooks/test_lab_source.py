@@ -49,7 +49,23 @@ def test_each_language_gets_its_text_and_all_code(lab):
     assert cells[2].metadata["alt"] == "a line"
 
 
+MORE = GOOD.replace("# Title", "# Title\n# ## more").replace(
+    "# 标题", "# 标题\n# ## 再"
+)
+PAIR = GOOD[: GOOD.index("# %%\n")]
 BAD = {
+    "two headings in both": (MORE, "one heading"),
+    "second pair": (GOOD + PAIR.replace('lang="en"', 'lang="zh"'), "without a twin"),
+    "second pair's order": (
+        GOOD + PAIR.replace('"zh"', '"xx"').replace('"en"', '"zh"'),
+        "without a twin",
+    ),
+    "code between": (
+        GOOD.replace(
+            '# %% [markdown] lang="en"', '# %%\n1\n\n# %% [markdown] lang="en"'
+        ),
+        "without a twin",
+    ),
     "unpaired": (GOOD.replace('lang="en"', 'lang="zh"'), "without a twin"),
     "twin missing": (
         GOOD.replace('# %% [markdown] lang="en" id="top"\n# # Title\n', ""),
@@ -61,6 +77,12 @@ BAD = {
     "two headings": (GOOD.replace("# # Title", "# # Title\n# ## More"), "one heading"),
     "one alt": (GOOD.replace(' alt_en="a line"', ""), "one alternative text"),
 }
+
+
+def test_pairs_follow_each_other(lab):
+    cells = lab_source.notebook(lab(GOOD + PAIR + PAIR), "en").cells
+    texts = [cell.source for cell in cells if cell.cell_type == "markdown"]
+    assert texts == ["# Title"] * 3
 
 
 @pytest.mark.parametrize("name", BAD)

@@ -4,6 +4,7 @@ import itertools
 import re
 import sqlite3
 from copy import deepcopy
+from types import SimpleNamespace
 
 import pytest
 from anki.collection import (
@@ -364,6 +365,51 @@ def test_same_sources_same_bytes(bank):
     assert decks.package("en", URL, MOMENT) == first
     bank[0][1]["short"] = {"en": "Other.", "zh": "别的。"}
     assert decks.package("en", URL, MOMENT) != first
+
+
+def test_decks_are_published_beside_the_page_that_offers_them(monkeypatch):
+    made = []
+
+    class File:
+        @staticmethod
+        def generated(config, uri, *, content):
+            made.append((config, uri, content))
+            return uri
+
+    class Files(list):
+        def get_file_from_path(self, path):
+            return path in offered
+
+    monkeypatch.setattr(decks, "File", File)
+    monkeypatch.setattr(decks, "package", lambda *of: of)
+    monkeypatch.setattr(decks, "table", lambda language: f"table {language}")
+    monkeypatch.setattr(decks, "moment", lambda: MOMENT)
+    for cached in (decks._package, decks._table):
+        cached.cache_clear()
+    theme = {"language": "zh"}
+    config = SimpleNamespace(theme=theme, site_url=None)
+    offered, files = [], Files()
+    decks.add(files, config)
+    assert files == made == []
+    offered.append("interview/index.md")
+    decks.add(files, config)
+    uris = ["interview/norms-measured.apkg", "interview/norms-measured.tsv"]
+    contents = [("zh", "/", MOMENT), "table zh"]
+    assert files == uris
+    assert made == [(config, u, c) for u, c in zip(uris, contents, strict=True)]
+    assert {path.name for path, _ in decks._stamps()} >= {"terms.yml", "kernels.yml"}
+    for cached in (decks._package, decks._table):
+        cached.cache_clear()
+
+
+def test_the_moment_is_asked_of_git(monkeypatch):
+    def run(command, cwd, capture_output, text, check):
+        assert command == ["git", "log", "-1", "--format=%ct"]
+        assert (cwd, capture_output, text, check) == (decks.ROOT, True, True, False)
+        return SimpleNamespace(returncode=0, stdout=f"{MOMENT}\n")
+
+    monkeypatch.setattr(decks.subprocess, "run", run)
+    assert decks.moment() == MOMENT
 
 
 def test_moment_is_that_of_the_last_change(monkeypatch, tmp_path):

@@ -24,6 +24,7 @@ from scripts.site.reading import formulas
         ),
         ("# 甲\n\n*又名：批归一化、BN，γ。*\n", ["批归一化", "BN", "γ"]),
         ("# A\n\nAlso called: BN\n", []),
+        ("# A\n\n*Also called: BN, ; batch norm.*\n", ["BN", "batch norm"]),
         ("# A\n", []),
     ],
 )

@@ -49,6 +49,17 @@ def test_page_that_asks_for_mathml_alone():
     assert 'display="block"' in display and "<msqrt>" in display
 
 
+def test_headings_are_typeset_in_the_table_of_contents():
+    deep = SimpleNamespace(title=r"deep \(y_1\) \(z\)", children=[])
+    plain = SimpleNamespace(title="plain $5", children=[])
+    top = SimpleNamespace(title=r"top \(x &lt; 1\)", children=[deep])
+    formulas.render_contents([top, plain])
+    assert top.title == "top " + formulas.to_html("x < 1", False)
+    wanted = [formulas.to_html(tex, False) for tex in ("y_1", "z")]
+    assert deep.title == f"deep {wanted[0]} {wanted[1]}"
+    assert plain.title == "plain $5"
+
+
 def test_text_without_formulas_is_untouched():
     assert formulas.render("<p>costs $5</p>", PAGE) == "<p>costs $5</p>"
 

@@ -61,6 +61,29 @@ def test_ends_of_lines_do_not_matter_and_what_is_gone_is_dropped(monkeypatch, tm
     assert [*generated.listed()] == ["b.svg"]
 
 
+def test_check_names_the_first_and_counts_the_rest(monkeypatch):
+    said = "not as written by render; make render writes it anew"
+    for found, words in ((["a"], "a"), (["a", "b", "c"], "a and 2 more")):
+        monkeypatch.setattr(generated, "edited", lambda found=found: found)
+        with pytest.raises(generated.SourceError) as caught:
+            generated.check()
+        assert str(caught.value) == f"{words}: {said}"
+    monkeypatch.setattr(generated, "edited", list)
+    generated.check()
+
+
+def test_a_file_that_is_no_text_is_edited_and_has_a_digest(monkeypatch, tmp_path):
+    monkeypatch.setattr(generated, "ROOT", tmp_path)
+    monkeypatch.setattr(generated, "LIST", tmp_path / "generated.json")
+    path = tmp_path / "a.svg"
+    path.write_bytes(b"<svg>\xff</svg>")
+    assert generated.edited([path]) == ["a.svg"]
+    generated.keep([path])
+    assert generated.edited([path]) == []
+    path.write_bytes(b"<svg>\xfe</svg>")
+    assert generated.edited([path]) == ["a.svg"]
+
+
 def test_an_edit_is_listed_by_check_and_mended_by_render_alone(project):
     path = project.root / "snippets/rms_norm/worked_example.out"
     true = path.read_text(encoding="utf-8")
