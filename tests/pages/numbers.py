@@ -22,10 +22,11 @@ WORD = (
     "|hundreds|thousands|dozens|several|ninety-five"
 )
 DIGIT = "[零一二三四五六七八九]"
-HAN = f"[零〇一二两三四五六七八九十百千万亿壹贰叁肆伍陆柒捌玖拾几数]+(?:点{DIGIT}+)?"
+HAN = f"[零〇一二两三四五六七八九十百千万亿壹贰叁肆伍陆柒捌玖拾几数Ⅰ-Ⅻ]+(?:点{DIGIT}+)?"
 COUNT = rf"(?:{DIGITS}|\b(?:{WORD}))"
 HAN_COUNT = rf"(?:{DIGITS}\s?[万亿]?|{HAN})\s?个?"
-SECONDS = r"(?:milli|micro|nano)?seconds?|minutes?|hours?|m?secs?|hrs?"
+AGAINST = rf"(?:(?![01]\ to){DIGITS}|\b(?!one\b)(?:{WORD}))"  # of N to M
+SECONDS = r"(?:milli|micro|nano)?seconds?|minutes?|hours?|days?|weeks?|m?secs?|hrs?"
 SIZES = (
     r"(?:kilo|mega|giga|tera|peta|kibi|mebi|gibi|tebi)(?:bytes?|flops?|watts?)"
     r"|gigs?|watts?|dollars?|degrees"
@@ -33,7 +34,8 @@ SIZES = (
 UNIT = r"""
     \ ?[%‰] | [\s-]?per[\s-]?cent(?:age)?(?![a-z]) | \s?个?百分点
   | \s?倍(?!数) | [\s-]?fold\b | \ ?[xX×](?![A-Za-z0-9_])(?!\s*[\d\ue000-\ue003])
-  | [\s-](?:[mnuµμ]?s|secs?|mins?|h)(?![A-Za-z0-9_-]) | [mnuµμ]?s(?![A-Za-z0-9_])
+  | [\s-]?(?:secs?|mins?|h)(?![A-Za-z0-9_-]) | [\s-][mnuµμ]?s(?![A-Za-z0-9_-])
+  | [mnuµμ]?s(?![A-Za-z0-9_])
   | \s?(?:毫秒|微秒|纳秒|秒|分钟|小时|吉字节|兆字节|千字节|美元)
   | \s?[KMGTP]i?B(?:/s|ps)?(?![A-Za-z0-9_])
   | \s?[KMGTP]?FLOP(?:s|S)?(?:/s)?(?![A-Za-z0-9_])
@@ -43,15 +45,22 @@ UNIT = r"""
 TIMES = r"[\s-]times\s+(?:as|the|that|of|its|more|less|\w+er|\w+'s)\b"
 NUMBER = re.compile(
     rf"""{DIGITS}(?:{UNIT}) | {COUNT}(?:{TIMES})
-  | {COUNT}[\s-](?:{SECONDS}|{SIZES})(?![\w-])
+  | {COUNT}[\s-](?:[GT]PU[\s-])?(?:{SECONDS}|{SIZES})(?![\w-])
+  | [×xX]\s?{DIGITS}(?=\s(?:as|faster|slower|less|more|cheaper|longer)\b)
   | \b(?:{WORD})(?:[\s-]?fold\b | [\s-]per[\s-]?cent(?:age)?\b)
   | (?<!整){HAN}\s?倍(?!数) | {HAN}秒
-  | (?!一个){HAN_COUNT}(?:百分点|毫秒|微秒|小时|分钟|吉字节|美元)
+  | (?!一个){HAN_COUNT}(?:\s?[GT]PU\s?)?(?:百分点|毫秒|微秒|小时|分钟|吉字节|美元)
+  | 半个?(?:小时|分钟|秒)|用了{HAN_COUNT}天|打[\d.一二三四五六七八九]+折
   | 用时{HAN_COUNT}秒 | 每秒\s?{HAN_COUNT}\s?(?:token|词|字节)
-  | 百分之[\d零一二三四五六七八九十百]+ | 十有八九
-  | [一二两三四五六七八九]成[一二三四五六七八九]?(?=[的，。、；以多时左，])
-  | (?:高|低|涨|跌|差)(?:了)?\s?(?:{DIGITS}|{HAN})\s?个点
-  | (?<!同)(?:[一两几三四五]|\d)\s?个?数量级 | \borders?\ of\ magnitude
+  | 百分之\s?[\d零一二三四五六七八九十百]+ | 十有八九
+  | (?:[一二两三四五六七八九]|\d\s)成[一二三四五六七八九半]?(?=[的，。、；以多时左])
+  | (?:[高低涨跌差赢输好多少升降]|领先|落后|提高|提升)了?\s?(?:{DIGITS}|{HAN})\s?个点
+  | {DIGITS}\s?个点 | {COUNT}[\s-](?:percentage[\s-])?points\b
+  | (?<!from\ ){AGAINST}\ to\ (?:1|one)(?![\w.]) | (?<![\d:]){DIGITS}:1(?![\d.:])
+  | \b(?:wins?|won|beats?|loses?|lost|ahead|ratio|odds)\b[^.,;]{{0,30}}?
+    {AGAINST}\ to\ {COUNT}
+  | (?<!第)(?:{DIGITS}|{DIGIT}|十)\s?(?:比|∶)\s?(?:\d|{DIGIT}|十)
+  | (?<!同)(?:[一两几三四五]|\d)\s?个?数?量级 | \borders?[\s-]of[\s-]magnitude
   | \b(?:by\ )?a\ factor\ of\ (?:{DIGITS}|(?:{WORD})\b)
   | (?:\$|US\$|€){DIGITS} | {DIGITS}\ (?:million|billion)\ dollars | {HAN}点{DIGIT}+
   | \b(?:dozens|hundreds|thousands)\ of\ times | {DIGITS}\s?[万亿]?\s?token/秒
@@ -71,12 +80,13 @@ PART = re.compile(
     rf"""(?<!upper\ )(?<!lower\ )(?<!left\ )(?<!shared\ )(?<!this\ )(?<!deeper\ )
     \b(?:twice|thrice|half|halves|halved|halving|doubl(?:e|es|ed|ing)
         |(?:trip|quadrup)l(?:e|es|ed|ing)
-        |(?:a|one|two|three|four|five|six|seven|eight|nine)[\s-](?:third|quarter|fifth|sixth|eighth
-            |tenth|hundredth|thousandth)s?)\b
+        |(?:an?|one|two|three|four|five|six|seven|eight|nine)[\s-](?:third|quarter|fifth|sixth
+            |seventh|eighth|ninth|tenth|twentieth|hundredth|thousandth)s?)\b
   | (?<![\w/.-])\d+[/\u2044]\d+(?![\w/]) | 10\^[-−]?\d+ | \b\d[\d.]*e[+-]?\d+\b
   | \b(?:{WORD}|\d+)\ (?:in|(?:out\ )?of)\ (?:{WORD}|\d+|a\ hundred)\b
-  | [\d一二两三四五六七八九十百千万]+分之[\d零一二三四五六七八九十百]+
-  | (?<!哪)一半|减半|翻倍|翻番|翻了[一两二三四五]番|翻[一两二三四五]番|加倍|翻了一番""",
+  | \b(?:{WORD}|\d+)\ \w+\ (?:out\ of|in\ every)\ (?:every\ )?(?:{WORD}|\d+)\b
+  | [\d一二两三四五六七八九十百千万]+分之\s?[\d零一二三四五六七八九十百]+
+  | (?<!哪)一半|半数|过半|双倍|减半|加倍|翻倍|翻番|翻了?[一两二三四五]番""",
     re.VERBOSE | re.IGNORECASE,
 )
 # What is measured in runs and on machines.
@@ -109,6 +119,8 @@ STOP = re.compile(
     r"(?<!Sec\.)(?<!Fig\.)(?<!No\.)(?<=[.!?])[\"'”)]*\s+|[。！？；][”）]*|;\s"
 )
 UNSEEN = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
+ALIKE = str.maketrans("✕✖⨯хХ", "×××xX")  # the last two are Cyrillic
+ESCAPE = re.compile(r"\\(?=[^\w\s])")
 TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
 ODD = re.compile(r"[^\x00-\x7f\u4e00-\u9fff\ue000-\ue004，。；：、（）！？“”《》—…]")
 
@@ -116,17 +128,15 @@ ODD = re.compile(r"[^\x00-\x7f\u4e00-\u9fff\ue000-\ue004，。；：、（）！
 def visible(text: str) -> str:
     """As it looks: no tags and entities, plain blanks and digits, nothing unseen."""
     text = html.unescape(TAG.sub("", text)) if "<" in text or "&" in text else text
-    return ODD.sub(_folded, UNSEEN.sub("", text))
+    return ESCAPE.sub("", ODD.sub(_folded, UNSEEN.sub("", text)))
 
 
 def _folded(match: re.Match) -> str:
-    return unicodedata.normalize("NFKC", match[0]) if _folds(match[0]) else match[0]
-
-
-def _folds(character: str) -> bool:
-    return (
-        unicodedata.category(character) in ("Zs", "Nd") or character in "½⅓⅔¼¾⅕⅛％Ｘｘ"
-    )
+    character = match[0].translate(ALIKE)
+    label = match.string[match.end() :][:1] == " "  # ③ a third arrow
+    folds = unicodedata.category(character) in ("Zs", "Nd") + ("No",) * (not label)
+    folds = folds or character in "½⅓⅔¼¾⅕⅛％﹪Ｘｘ㎱㎲㎳㎅㎆㎇"
+    return unicodedata.normalize("NFKC", character) if folds else character
 
 
 def clauses(text: str) -> list[tuple[int, str]]:
@@ -182,7 +192,10 @@ def borne_out(
         return False
     value = float(digits[0].strip(".,").replace(",", ""))
     figures = len(re.sub(r"e.*|\D", "", digits[0]).lstrip("0")) or 1
-    scales = (1, 100) if per_cent else (1, 1e-9 if "billion" in after[:9] else 1)
+    if per_cent and not exact and not whole:  # 40 % is a share of code, no size
+        proof = frozenset(known for known in proof if known < 1)
+    hundred = 1000 if "‰" in number else 100
+    scales = (1, hundred) if per_cent else (1, 1e-9 if "billion" in after[:9] else 1)
     return any(
         f"{known * scale:.{figures - 1}e}" == f"{value:.{figures - 1}e}"
         for known in proof
@@ -219,7 +232,7 @@ VALUES |= {"ten": 10, "hundred": 100, "thousand": 1000, "两": 2, "半": 2, "三
 VALUES |= {"四": 4, "五": 5, "六": 6, "七": 7, "八": 8, "九": 9, "十": 10, "百": 100}
 VALUES |= {"千": 1000}
 BARE = re.compile(  # code or a formula that is nothing but a number with its unit
-    rf"\$?\s*(?:{DIGITS}\s*(?:\\times|\\%|\\,?\\text\{{?(?:ms|s)\}}?)|{DIGITS}(?:{UNIT}))\s*\$?",
+    rf"\$?\s*(?:\\(?:approx|sim|ge|le)\b\s*)?(?:{DIGITS}\s*(?:\\times|\\%|\\,?\\text\{{?(?:ms|s)\}}?)|{DIGITS}(?:{UNIT}))\s*\$?",
     re.VERBOSE,
 )
 

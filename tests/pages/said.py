@@ -1,4 +1,4 @@
-"""Texts that readers see and no page holds: of data, navigation, portal and code."""
+"""Texts that readers see and no page holds: of data, navigation, theme and code."""
 
 import ast
 import html
@@ -15,7 +15,9 @@ from scripts.site.reading.source import LANGUAGES, ROOT
 
 DATA = ROOT / "docs" / "data"
 TAGS = re.compile(r"<[^>]*>")
-SPOKEN = re.compile(r'(?:content|alt|title|aria-label)="([^"]*)"')
+SPOKEN = re.compile(r"""(?:content|alt|title|aria-label)=(["'])(.*?)\1""")
+JINJA = re.compile(r"\{%.*?%\}|\{\{.*?\}\}|\{#.*?#\}", re.DOTALL)
+STRING = re.compile(r"""(["'`])((?:(?!\1)[^\\\n]|\\.)*)\1""")
 # Keys of data whose values are no sentences.
 NAMES = {"id", "page", "met", "was", "cite", "source", "evidence", "eps", "released"}
 NAMES |= {"document", "model", "family", "variant", "architecture", "url", "answer"}
@@ -39,7 +41,7 @@ def everything() -> list[Said]:
         *of_data(),
         *of_references(),
         *of_projects(),
-        *of_portal(),
+        *of_templates(),
         *of_words(),
     ]
 
@@ -106,17 +108,16 @@ def _leaves(part, path: str = "") -> Iterator[tuple[str, str]]:
 
 
 def of_references() -> Iterator[Said]:
-    """A work's title is its own; what we note of it is not."""
+    """What we note of a work; its title is its own."""
     for key, entry in citations.references().items():
-        yield Said(f"references.bib {key} note", entry.note, "", True)
-        yield Said(f"references.bib {key} title", entry.title, "", True)
+        yield Said(f"references.bib {key} note", entry.note)
 
 
 def of_projects() -> Iterator[Said]:
     for language in LANGUAGES:
         data = read_yaml(ROOT / "docs" / language / "mkdocs.yml")
         where = f"docs/{language}/mkdocs.yml"
-        for key in ("site_name", "site_description"):
+        for key in ("site_name", "site_description", "copyright"):
             yield Said(f"{where} {key}", data[key])
         yield from (Said(f"{where} nav", title) for title in _titles(data["nav"]))
         for text, path in _leaves(data.get("extra", {})):
@@ -133,14 +134,31 @@ def _titles(part) -> Iterator[str]:
             yield from _titles(inner)
 
 
-def of_portal() -> Iterator[Said]:
-    for path in sorted((ROOT / "docs" / "portal").glob("*.html")):
-        text = path.read_text(encoding="utf-8")
+def of_templates() -> Iterator[Said]:
+    """The portal and what wraps every page."""
+    folders = (ROOT / "docs/portal", ROOT / "docs/theme/overrides")
+    for path in sorted(p for folder in folders for p in folder.rglob("*.html")):
+        where = path.relative_to(ROOT).as_posix()
+        text = JINJA.sub("", path.read_text(encoding="utf-8"))
         for found in SPOKEN.finditer(text):
-            yield Said(f"docs/portal/{path.name}", found[1])
+            yield Said(where, found[2])
         for line in TAGS.sub("\n", text).splitlines():
             if line.strip():
-                yield Said(f"docs/portal/{path.name}", html.unescape(line.strip()))
+                yield Said(where, html.unescape(line.strip()))
+
+
+def of_scripts() -> Iterator[Said]:
+    """Strings of the pages' scripts and styles, and settings of all languages."""
+    for where in ("mkdocs.yml", "docs/base.yml"):
+        yield Said(where, (ROOT / where).read_text(encoding="utf-8"))
+    folders = (
+        ROOT / "docs/theme/overrides/assets",
+        ROOT / "docs/theme/explore/figures",
+    )
+    for path in sorted(p for folder in folders for p in folder.glob("*.[cj]s*")):
+        where = path.relative_to(ROOT).as_posix()
+        for found in STRING.finditer(path.read_text(encoding="utf-8")):
+            yield Said(where, found[2])
 
 
 def of_words() -> Iterator[Said]:
@@ -162,9 +180,13 @@ def of_words() -> Iterator[Said]:
                     yield Said(f"{where}:{inner.lineno}", inner.value)
 
 
-def of_snippets() -> Iterator[Said]:
+def of_code() -> Iterator[Said]:
     """Comments, docstrings and what is printed."""
-    for path in sorted((ROOT / "snippets").rglob("*.py")):
+    folders = ("snippets", "docs/labs", "scripts/site", "tests/claims")
+    folders += ("tests/interview",)  # pages show these checks
+    for path in sorted(p for name in folders for p in (ROOT / name).rglob("*.py")):
+        if path.parent.name == "diagrams" or path.name == "test_ledger.py":
+            continue  # of_words; shown nowhere
         where, text = (
             path.relative_to(ROOT).as_posix(),
             path.read_text(encoding="utf-8"),

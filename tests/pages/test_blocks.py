@@ -56,7 +56,7 @@ def form(fence: source.Fence, slug: str):
 
 
 def repeated(fence: source.Fence, shown: set):
-    if fence.embed in shown:
+    if fence.embed and fence.embed in shown:
         yield f"{fence.embed[0]} is embedded twice"
     shown.add(fence.embed)
 

@@ -344,5 +344,6 @@ def test_a_short_answer_on_small_decoders_names_their_size():
         text = (folder / "frontier/without-normalization.md").read_text("utf-8")
         (box,) = re.findall(r"^!!! abstract.*\n((?:    .*\n|\n)+)", text, re.MULTILINE)
         sentence = re.split(r"\[[^]]*\]\(#trained\)", box)[1]
-        for name in ("layers", "steps"):
-            assert f"[[ facts.norm_free.{name} ]]" in sentence
+        for experiment in ("norm_free", "norm_free_control"):
+            for name in ("layers", "steps"):
+                assert f"[[ facts.{experiment}.{name} ]]" in sentence

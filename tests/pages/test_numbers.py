@@ -28,7 +28,9 @@ from tests.pages.reading import (
 PAGES = [*ZH.values(), *EN.values(), *LABS]
 ALLOWED = read_yaml(ROOT / "tests/pages/numbers.yml")
 TITLE = re.compile(r"\]\([^)\s]+ +[\"'](.+?)[\"']\)")
-ATTRIBUTE = re.compile(r"<[^<>]*?\b(?:alt|title|aria-label|placeholder)=\"([^\"]*)\"")
+ATTRIBUTE = re.compile(
+    r"<[^<>]*?\b(?:alt|title|aria-label|placeholder)=(?:\"([^\"]*)\"|'([^']*)')"
+)
 INLINE = re.compile(r"(`+)(?!`)(?P<code>.+?)(?<!`)\1(?!`)|\$(?P<formula>[^$\n]+)\$")
 TEMPLATE = re.compile(r"\[%|\[=#|\[\[.*?\]\]", re.DOTALL)
 UNIT_OF_COLUMN = re.compile(
@@ -54,7 +56,8 @@ DEVICE = re.compile(
 SPEED = re.compile(
     r"\d(?:\.\d+)? ?(?:[x×]|times|倍|%) ?(?:as fast|faster|slower|quicker|快|慢)"
     r"|(?:speed-?up|faster|slower|加速|快|慢)\D{0,12}\d"
-    r"|\d ?(?:ms|µs|us|ns)\b(?! at)|\d ?(?:tokens?|GB|TB|FLOPs?)/s|\bmeasured\b.*\d",
+    r"|\d ?(?:ms|µs|us|ns)\b(?! at)|(?<![a-z]\d)\d ?(?:tokens?|GB|TB|FLOPs?)/s"
+    r"|\bmeasured\b(?! in inches).*\d",
     re.IGNORECASE,
 )
 
@@ -71,7 +74,8 @@ def violations(text: str, proof=frozenset(), whole: bool = False) -> list[str]:
     body = source.without_fences(text)
     for pattern in (TITLE, ATTRIBUTE):
         for match in pattern.finditer(body):
-            for _, number in numbers.found(numbers.visible(match[1])):
+            words = next(filter(None, match.groups()), "")
+            for _, number in numbers.found(numbers.visible(words)):
                 found.append(f"{_line(body, match)}: {number!r} in a title")
     for match in INLINE.finditer(body):
         inside = match["code"] or match["formula"]
@@ -89,7 +93,7 @@ def _line(text: str, match: re.Match) -> int:
 
 
 def columns(text: str) -> list[str]:
-    """Numbers in a table's column whose head names their unit."""
+    """Numbers in a table's column or row whose head names their unit."""
     found, head = [], None
     for number, line in enumerate(plain(text).splitlines(), 1):
         cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
@@ -98,11 +102,15 @@ def columns(text: str) -> list[str]:
         elif head is None:
             head = [bool(UNIT_OF_COLUMN.search(cell)) for cell in cells]
         elif CITE not in line:
+            of_row = bool(UNIT_OF_COLUMN.search(cells[0]))
             found += [
                 f"{number}: {cell!r} in a column with a unit"
                 for has_unit, cell in zip(head, cells, strict=False)
-                if has_unit and re.search(r"\d", cell) and FACT not in cell
-                if CODE not in cell and FORMULA not in cell
+                if (has_unit or (of_row and cell != cells[0]))
+                and re.search(r"\d", cell)
+                and FACT not in cell
+                and CODE not in cell
+                and FORMULA not in cell
             ]
     return found
 
@@ -173,7 +181,7 @@ def test_what_no_page_holds(obeyed):
 
 
 def test_what_code_says(obeyed):
-    texts = [*said.of_snippets(), *said.of_outputs()]
+    texts = [*said.of_code(), *said.of_outputs(), *said.of_scripts()]
     obeyed(
         f"{one.where}: {line!r} is no measurement of ours"
         for one in texts
@@ -183,6 +191,19 @@ def test_what_code_says(obeyed):
             for file, parts in COMPUTED.items()
             for part in parts
         )
+    )
+
+
+PLACE = re.compile(r"[\w-]+/[\w./#-]+|[\w-]+\.yml")
+
+
+def test_each_exception_is_of_one_place(obeyed):
+    """No folder, no kind of data, nothing at all: a number is free where it is said."""
+    obeyed(
+        f"{place!r} is no place of a number"
+        for places in ALLOWED.values()
+        for place in places
+        if not PLACE.fullmatch(place)
     )
 
 

@@ -49,6 +49,9 @@ Two of five seeds diverge. · Three out of ten runs fail at this rate.
 It is an order of magnitude cheaper. · It is thousands of times faster.
 It is a factor of two. · It draws 300 watts. · It costs €12,000. · It is 95% as fast.
 It reaches 0.5 of the bandwidth. · Its gradient norm is 1/8 of that at the same cost.
+RMSNorm leads by 7 points. · BLEU rises by two points. · It wins 7 to 1.
+Its odds are seven to two. · A ratio of 7 to 3. · It is ahead in a 7:1 ratio.
+It takes an eighth of the time. · It needs a seventh of the memory.
 It is faster by 1.2e3. · It needs sixty per cent of the steps. · It runs in two hours.
 """
 CHINESE = """
@@ -73,6 +76,7 @@ CHINESE = """
 损失为 2.31。 · 误差是 0.003。 · 相关系数 0.98。 · 梯度范数是 4e-5。
 十次里三次发散。 · 贵三倍。 · 速度是它的 1/2。 · 速度只有一半。 · 省下两美元。
 高 0.7 个点。 · 只差零点三。 · 慢了二成。 · 功耗 300 瓦。 · 需要 12 GiB。
+领先 7 个点。 · 提高了两个点。 · 胜负是 7 比 1。 · 七比一。 · 快慢之比为 7:1。
 提速 2.5×。 · 提速 40 ％。 · 每秒 3 万字节。 · 显存用量是五分之二。
 """
 TRUE = """
@@ -96,6 +100,7 @@ Section 4.2, Llama 3.1, Qwen2.5, SD 3.5 and Table 2.
 AdamW with weight decay 0.1 and a learning rate of 0.002.
 A model of 2.7 billion parameters, 1.5 million bytes.
 ReLU leaves half of the mean square. · The third term is zero.
+Layers 4 to 6, from 3 to 1, one to one. · Look at one point.
 It reads the row twice and writes it once. · Every second layer has a norm.
 One of the two norms goes. · A factor of the gain. · The order of the layers.
 横线是中位数的 95% 区间，即 95 % 置信区间。 · float32 与 bfloat16 是格式；fp8 有 8 位。
@@ -109,6 +114,7 @@ One of the two norms goes. · A factor of the gain. · The order of the layers.
 A100-80GB 是显卡的名字。 · 引用在句中（[[ cite.a2020b ]]）：快 3 倍。
 指数为 15。 · 学习率为 0.002，权重衰减 0.1。 · 27 亿参数，1.25 亿参数。
 第一成立，第二不成立。 · 一半的特征是零。 · 前一半的层。 · 它由三部分组成，各成一层。
+五个点是分数。 · 收敛到一个点。 · 16 比特，第一比第二好。
 同一个数量级。 · 见 4.2 节、表 2。 · 二选一。 · 百分比。 · 一点也不难。
 """
 PRINTED = """
@@ -164,6 +170,8 @@ def test_a_unit_in_the_head_of_a_table(head):
         ("It is 0.71.", "x == 0.7071", False, True),
         ("It is 0.72.", "x == 0.7071", False, False),
         ("It is 0.004 %.", "3.9e-5 < share", False, True),
+        ("It saves 40 %.", "share == 0.4", False, True),
+        ("It saves 40 %.", "features = 40", False, False),
         ("A mean of 6.7 billion.", "6_738_415_616", False, True),
         ("It is 3 times as large.", "3", False, False),
         ("It is 3 times as large.", "assert y == 3 * x", True, True),
