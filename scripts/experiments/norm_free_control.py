@@ -252,17 +252,17 @@ def facts(record) -> dict[str, str]:
 
 
 def _one_rate_higher(record, best: float) -> dict[str, str]:
-    """Differences from RMSNorm one rate above its best; dashes where that is the last."""
+    """Differences from RMSNorm one rate above its best; dashes if that is the last."""
+    from itertools import chain
     from math import isfinite
 
     above = [rate for rate in _rates(record) if rate > best][:1]
     found = {"rate_higher": _listed(above)}
     for arm in ("rms_norm_small", "dyt_half", "skip_init", "re_zero"):
         there = [_losses(record, each, *above) for each in (arm, "rms_norm") if above]
-        finite = there and all(map(isfinite, sum(there, [])))
-        found[f"{arm}_minus_rms_norm_higher"] = (
-            paired(*there).text() if finite else "\u2013"
-        )
+        finite = there and all(map(isfinite, chain(*there)))
+        text = paired(*there).text() if finite else "\u2013"
+        found[f"{arm}_minus_rms_norm_higher"] = text
     return found
 
 
