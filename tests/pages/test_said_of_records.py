@@ -4,11 +4,16 @@ import re
 
 from scripts.experiments import (
     attention_control,
+    depth_limit,
     init_gradients,
+    norm_free_control,
+    normformer_speed,
     qk_norm_stability,
+    residual_growth,
 )
 from scripts.measure import records
-from scripts.measure.spread import paired
+from scripts.measure.findings import gap
+from scripts.measure.spread import paired, student
 
 NUMBER = re.compile(r"[−-]?\d+(?:\.\d+)?")
 
@@ -96,3 +101,75 @@ def test_at_the_highest_rate_every_run_is_worse_than_guessing_on_its_way():
             below = next(i for i, v in enumerate(row["values"]) if v < guessing)
             assert max(row["values"][below:least]) > guessing, (arm, row["seed"])
             assert row["values"][-1] < guessing
+
+
+def verdicts(name: str, module, arm: str, other: str) -> dict:
+    """{(cell, rate): the paired difference of arm less other} of a record."""
+    runs = module.DESIGN.read(records.find(name)[0])
+    losses: dict[tuple, dict] = {}
+    for run in runs:
+        losses.setdefault((run.arm, run.cell, run.rate), {})[run.seed] = run.loss
+    return {
+        (cell, rate): gap(
+            [mine[seed] for seed in sorted(mine)],
+            [losses[other, cell, rate][seed] for seed in sorted(mine)],
+        )
+        for (each, cell, rate), mine in losses.items()
+        if each == arm and None not in mine.values()
+    }
+
+
+def test_of_small_branches_without_norms_re_zero_alone_is_resolved_above():
+    """without-normalization.md: and not if one allows for the five comparisons."""
+    level = 1 - 0.05 / 5
+    at_best = {}
+    for arm in ("skip_init", "re_zero", "dyt_half", "rms_norm_small"):
+        found = verdicts("norm_free_control", norm_free_control, arm, "rms_norm")
+        at_best[arm] = found[(), 0.01]
+    above = {arm for arm, g in at_best.items() if g.resolved and g.mean > 0}
+    assert above == {"re_zero", "dyt_half"}
+    assert at_best["skip_init"].mean > 0  # it does not end below, either
+    surely = {
+        arm
+        for arm, g in at_best.items()
+        if abs(g.mean) > student(g.n - 1, level) * g.error
+    }
+    assert surely == {"dyt_half"}
+
+
+def test_post_norm_with_few_layers_is_not_resolved_from_pre_norm():
+    """curse-of-depth.md: each at its best rate, which is the same."""
+    found = verdicts("residual_growth", residual_growth, "post", "pre")
+    assert not found[(4,), 0.01].resolved
+
+
+def test_differences_of_scaling_that_are_only_just_resolved():
+    just = {("scaling", 0.0025), ("small_writers", 0.04)}
+    for arm in ("scaling", "small_writers"):
+        found = verdicts("residual_growth", residual_growth, arm, "pre")
+        for (cell, rate), each in found.items():
+            sure = abs(each.mean) > 1.5 * student(each.n - 1) * each.error
+            if cell == (12,) and each.resolved:
+                assert sure == ((arm, rate) not in just), (arm, rate)
+
+
+def test_the_inner_norm_alone_ends_below_pre_ln_at_the_lowest_rate():
+    found = verdicts("normformer_speed", normformer_speed, "inner_norm", "pre")
+    below = {rate for (_, rate), g in found.items() if g.resolved and g.mean < 0}
+    assert below == {0.002}
+
+
+def test_verdicts_of_depth_that_stand_together():
+    found = facts_of(depth_limit, "depth_limit")
+    assert found["deepnorm_trains_up_to"] not in found["deepnorm_stands_at"].split(", ")
+    assert found["deepnorm_stands_at"] != "0" and found["sandwich_stands_at"] != "0"
+    assert {found["pre_stands_at"], found["post_stands_at"]} == {"0"}
+
+
+def test_plain_attention_is_near_three_after_a_third_of_the_steps():
+    """qk-clip.md: at a rate of 0.3 it hardly moves from there until near the end."""
+    record = records.find("qk_norm_stability")[0]
+    for row in record.select(quantity="loss", arm="plain", rate=0.3):
+        looks = row["values"]
+        after = looks[len(looks) // 3 : -1]
+        assert looks[1] > 3.5 and 2.9 <= min(after) <= max(after) < 3.3
