@@ -42,7 +42,7 @@ from scripts.measure.design import Design, Run
 from scripts.measure.draw import band, log_ticks, name_axes
 from scripts.measure.findings import Found, ahead, best, gap, with_inf
 from scripts.measure.records import Step
-from scripts.measure.spread import LEVEL, integer, number, student
+from scripts.measure.spread import integer, number
 from scripts.measure.texts import design_words, figure_words
 
 PARALLEL = True
@@ -357,16 +357,6 @@ def trains(record, arm: str, layers: int, factor: int = 1) -> bool:
     return ahead(losses, _controls(record, arm, layers, factor).values())
 
 
-def _stands(record, arm: str, depth: int, verdicts: int) -> bool:
-    """Whether `trains` holds at a level divided by the number of verdicts."""
-    _, losses = _best(_by_rate(record, arm, depth))
-    gaps = [gap(losses, each) for each in _controls(record, arm, depth).values()]
-    level = 1 - (1 - LEVEL) / verdicts
-    return all(
-        each and each.mean < -student(each.n - 1, level) * each.error for each in gaps
-    )
-
-
 def _rate(value: float) -> str:
     return f"{value:.8f}".rstrip("0")
 
@@ -474,12 +464,6 @@ def facts(record) -> dict[str, str]:
         unbroken = [n for n, at in zip(passed, depths, strict=False) if n == at]
         found[f"{arm}_trains_up_to"] = str(max(unbroken, default=0))
         found[f"{arm}_lets_through_at"] = ", ".join(map(str, lets_through)) or "0"
-    found["verdicts"] = str(len(chosen))
-    for arm in ARMS:
-        stands = [
-            n for a, n in chosen if a == arm and _stands(record, a, n, len(chosen))
-        ]
-        found[f"{arm}_stands_at"] = ", ".join(map(str, stands)) or "0"
     for slow, depth, factor in _longer(record):
         by_rate = _by_rate(record, slow, depth, factor)
         told = described(by_rate) | against(slow, depth, _best(by_rate)[1], factor)

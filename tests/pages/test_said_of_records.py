@@ -12,6 +12,7 @@ from scripts.experiments import (
     residual_growth,
 )
 from scripts.measure import records
+from scripts.measure.design import chosen
 from scripts.measure.findings import gap
 from scripts.measure.spread import paired, student
 
@@ -159,11 +160,30 @@ def test_the_inner_norm_alone_ends_below_pre_ln_at_the_lowest_rate():
     assert below == {0.002}
 
 
-def test_verdicts_of_depth_that_stand_together():
-    found = facts_of(depth_limit, "depth_limit")
-    assert found["deepnorm_trains_up_to"] not in found["deepnorm_stands_at"].split(", ")
-    assert found["deepnorm_stands_at"] != "0" and found["sandwich_stands_at"] != "0"
-    assert {found["pre_stands_at"], found["post_stands_at"]} == {"0"}
+def test_verdicts_of_depth_that_hold_together():
+    """deepnorm.md: DeepNorm's below the deepest that trains, and the sandwich's."""
+    record = records.find("depth_limit")[0]
+    runs = depth_limit.DESIGN.read(record)
+    losses: dict[tuple, dict] = {}
+    for run in runs:
+        losses.setdefault((run.arm, run.cell), {}).setdefault(run.rate, []).append(
+            run.loss
+        )
+    best = {at: by[rate] for at, by in losses.items() if (rate := chosen(runs)[at])}
+    stacks = [(arm, cell) for arm, cell in best if arm in depth_limit.ARMS]
+    level = 1 - 0.05 / len(stacks)
+    hold = set()
+    for arm, cell in stacks:
+        controls = (best[f"frozen_{arm}", cell], best["normed", None])
+        gaps = [gap(best[arm, cell], control) for control in controls]
+        if all(g.mean < -student(g.n - 1, level) * g.error for g in gaps):
+            hold.add((arm, *cell))
+    found = depth_limit.facts(record)
+    most = int(found["deepnorm_trains_up_to"])
+    below = [int(n) for n in found["depths"].split(", ") if int(n) < most]
+    assert hold == {("deepnorm", n) for n in below} | {
+        ("sandwich", int(found["sandwich_trains_at"]))
+    }
 
 
 def test_plain_attention_is_near_three_after_a_third_of_the_steps():
