@@ -193,3 +193,27 @@ def test_plain_attention_is_near_three_after_a_third_of_the_steps():
         looks = row["values"]
         after = looks[len(looks) // 3 : -1]
         assert looks[1] > 3.5 and 2.9 <= min(after) <= max(after) < 3.3
+
+
+def test_post_norms_first_and_last_gradients_of_fresh_decoders():
+    """placement-and-depth: similar up to 12 layers; from 24 on narrow ones scatter."""
+    record = records.find("init_gradients")[0]
+
+    def ratios(layers: int, d: int) -> list[float]:
+        rows = record.select(
+            variant="post",
+            setting="decoder",
+            layers=layers,
+            d=d,
+            quantity="ffn_out",
+            dtype="float64",
+        )
+        return [row["values"][0] / row["values"][-1] for row in rows]
+
+    for layers in (6, 12):
+        for d in (64, 256):
+            assert all(0.67 < ratio < 1.5 for ratio in ratios(layers, d))
+    for layers in (24, 48, 96):
+        narrow, wide = ratios(layers, 64), ratios(layers, 256)
+        assert max(narrow) > 2.5 * min(narrow) and min(narrow) < 1
+        assert sum(ratio > 1 for ratio in wide) > len(wide) / 2
