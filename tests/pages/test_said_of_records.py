@@ -1,15 +1,18 @@
 """What pages say of a published record in words alone, without its numbers."""
 
 import re
+from statistics import median
 
 from scripts.experiments import (
     attention_control,
     depth_limit,
     init_gradients,
+    norm_free,
     norm_free_control,
     normformer_speed,
     qk_norm_stability,
     residual_growth,
+    warmup_sensitivity,
 )
 from scripts.measure import records
 from scripts.measure.design import chosen
@@ -217,3 +220,40 @@ def test_post_norms_first_and_last_gradients_of_fresh_decoders():
         narrow, wide = ratios(layers, 64), ratios(layers, 256)
         assert max(narrow) > 2.5 * min(narrow) and min(narrow) < 1
         assert sum(ratio > 1 for ratio in wide) > len(wide) / 2
+
+
+def test_skip_init_is_lowest_in_the_second_half():
+    """The alternative text of norm_free: by median, each at its best rate."""
+    record = records.find("norm_free")[0]
+    runs = norm_free.DESIGN.read(record)
+    steps = max(row["steps"] for row in record.rows if row["steps"])
+    medians = {}
+    for (arm, cell), rate in chosen(runs).items():
+        if cell == (steps,):
+            rows = record.select(quantity="held_out", arm=arm, rate=rate, steps=steps)
+            looks = zip(*(row["values"] for row in rows), strict=True)
+            medians[arm] = [median(look) for look in looks]
+    late = [at * 2 >= steps for at in rows[0]["at"]]
+    lowest = [min(medians, key=lambda arm: medians[arm][i]) for i in range(len(late))]
+    assert {arm for arm, is_late in zip(lowest, late, strict=True) if is_late} == {
+        "skip_init"
+    }
+
+
+def test_warm_up_frees_deep_post_norm_at_low_rates_too():
+    """warm-up.md: fewer are stuck with it at the two least rates of twelve layers."""
+    record = records.find("warmup_sensitivity")[0]
+    found = warmup_sensitivity.facts(record)
+    losses: dict[tuple, list] = {}
+    for run in warmup_sensitivity.DESIGN.read(record):
+        if run.arm == "post":
+            losses.setdefault((run.cell, run.rate), []).append(run.loss)
+    mark = numbers(found["frequencies"])[0] - numbers(found["margin"])[0]
+
+    def stuck(warm: float, rate: float) -> int:
+        return sum(loss > mark for loss in losses[(12, warm), rate])
+
+    least, next_least, *_, most = sorted({rate for _, rate in losses})
+    for rate in (least, next_least):
+        assert stuck(0.0, rate) > stuck(0.5, rate) == 0
+    assert stuck(0.0, most) == stuck(0.5, most) == len(losses[(12, 0.5), most])
