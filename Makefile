@@ -5,10 +5,12 @@ PIP = 26.1
 BIN = .venv/bin
 BUILD = $(BIN)/python scripts/build.py
 
-.PHONY: help serve site offline test test-fast measure reproduce render check clean
+PYTEST = $(BIN)/python -m pytest --numprocesses auto --dist loadfile
+
+.PHONY: help serve site offline test test-fast test-all bench measure reproduce render check clean
 
 help:
-	@echo "make serve | site | offline | test | test-fast | measure | reproduce | render | check | clean"
+	@echo "make serve | site | offline | test | test-fast | test-all | bench | measure | reproduce | render | check | clean"
 
 serve: .venv/site.installed
 	$(BUILD) serve --address 127.0.0.1:$(PORT)
@@ -19,13 +21,21 @@ site: .venv/site.installed
 offline: .venv/site.installed
 	$(BUILD) site --offline
 
+# Before every landing, and in CI: ten minutes on two idle cores.
 test: .venv/test.installed
-	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
+	$(PYTEST) -m "not slow"
 
 # The laws of pages and data, and the tests of pages and snippets that differ from main.
 test-fast: .venv/test.installed
-	$(BIN)/python -m pytest --numprocesses auto --dist loadfile \
-	  $$($(BIN)/python -m tests.touched)
+	$(PYTEST) -m "not slow" $$($(BIN)/python -m tests.touched)
+
+# Every night and before a release: also what takes long.
+test-all: .venv/test.installed
+	$(PYTEST)
+
+# Times with their spread. No test asserts a time.
+bench: .venv/test.installed
+	$(BIN)/python -m tests.bench
 
 measure: .venv/run.installed
 	$(BUILD) measure

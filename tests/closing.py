@@ -3,8 +3,7 @@
 Counts travel in ``user_properties`` of the tests that earned them, so they are
 right for any selection of tests and in any order:
 ("page", path), ("block", language), ("known wrong", name), ("browser checks", n),
-("measured", a line to print as it is), ("length", a line that begins with screens),
-("kept verdict", path of a page that was clean in an earlier run and is what it was).
+("measured", a line to print as it is), ("length", a line that begins with screens).
 """
 
 from collections import Counter
@@ -43,15 +42,12 @@ def closing_line(properties: list[tuple[str, object]], no_browser: str) -> str:
     pages = Counter(name.split("/")[1] for kind, name in count if kind == "page")
     checks = sum(n for kind, n in properties if kind == "browser checks")
     wrong = sum(kind == "known wrong" for kind, _ in properties)
-    kept = sum(kind == "kept verdict" for kind, _ in properties)
-    earlier = f"{kept} pages not looked at, unchanged since they were clean"
     return " · ".join(
         (
             f"pages: {pages.total()} (zh {pages['zh']}, en {pages['en']})",
             f"blocks run: zh {count['block', 'zh']}, en {count['block', 'en']}",
             f"known-wrong variants rejected: {wrong}",
             f"browser checks: {checks}" + ("" if checks else f" ({no_browser})"),
-            *([earlier] if kept else ()),
         )
     )
 

@@ -63,10 +63,6 @@ def test_closing_line():
         " · known-wrong variants rejected: 2 · browser checks: 7"
     )
     assert closing_line([], "no Chromium").endswith("browser checks: 0 (no Chromium)")
-    kept = [*properties, ("kept verdict", "en/a/"), ("kept verdict", "zh/a/")]
-    assert closing_line(kept, "unused").endswith(
-        "browser checks: 7 · 2 pages not looked at, unchanged since they were clean"
-    )
     assert "not part of this run" in why_no_browser({})
 
 

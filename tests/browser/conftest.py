@@ -13,11 +13,12 @@ import shutil
 import subprocess
 import sys
 import threading
+import zlib
 from pathlib import Path
 
 import pytest
 
-from tests.browser import kept
+from tests.browser.looks import Looks
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = ("chromium", "chromium-browser", "google-chrome")
@@ -37,6 +38,30 @@ VIEWPORTS = {
     "desktop": {"width": 1280, "height": 900},
     "phone": {"width": 390, "height": 844},
 }
+
+# Cases of one test that differ in these alone: `make test` runs one of them.
+AXES = ("language", "here", "there", "viewport", "scheme")
+
+
+@pytest.hookimpl(tryfirst=True)  # before what is marked slow is left out
+def pytest_collection_modifyitems(items):
+    """Mark as slow all but one of the cases that differ in language or look alone.
+
+    Which one is kept follows from the test's name: each language and each width is
+    kept by about as many tests.
+    """
+    cases: dict[tuple, list] = {}
+    for item in items:
+        if "tests/browser/" in item.nodeid and hasattr(item, "callspec"):
+            given = item.callspec.params
+            if set(AXES) & given.keys():
+                rest = [repr(each) for each in given.items() if each[0] not in AXES]
+                test = item.nodeid.partition("[")[0]
+                cases.setdefault((test, *sorted(rest)), []).append(item)
+    for (test, *_), alike in cases.items():
+        kept = zlib.crc32(test.encode()) % len(alike)
+        for item in alike[:kept] + alike[kept + 1 :]:
+            item.add_marker(pytest.mark.slow)
 
 
 class _Handler(http.server.SimpleHTTPRequestHandler):
@@ -119,7 +144,7 @@ def elsewhere(site, port):
 
 
 @pytest.fixture(scope="session")
-def browser(chromium, port, verdicts):
+def browser(chromium, port, folder):
     """A browser for which this worker's server is the host of ADDRESS."""
     from playwright.sync_api import sync_playwright
 
@@ -130,24 +155,9 @@ def browser(chromium, port, verdicts):
         browser = playwright.chromium.launch(
             executable_path=chromium, args=[*FLAGS, host]
         )
-        judge = kept.of_the_judge(browser.version)
-        crawl.JUDGED = kept.Looks(verdicts / f"{judge}.looks")
+        crawl.JUDGED = Looks(folder.with_name("looks"))
         yield browser
         browser.close()
-
-
-@pytest.fixture(scope="session")
-def verdicts(folder):
-    """Where clean verdicts lie, for all workers; in CI this run's alone."""
-    found = kept.KEPT if kept.wanted() else folder.with_name("verdicts")
-    found.mkdir(parents=True, exist_ok=True)
-    return found
-
-
-@pytest.fixture(scope="session")
-def clean(site, browser, verdicts):
-    """The pages of this site that were found clean before."""
-    return kept.Pages(verdicts / kept.of_the_judge(browser.version), *site)
 
 
 @pytest.fixture(scope="module")

@@ -6,10 +6,11 @@ them; this one looks at a page, and test_crawl.py proves that it notices faults.
 
 from pathlib import Path
 
+import pytest
 from axe_playwright_python.base import AXE_SCRIPT
 
 from tests.browser import length
-from tests.browser.conftest import VIEWPORTS
+from tests.browser.conftest import VIEWPORTS, urls
 
 SERIOUS = ("serious", "critical")
 LOCAL = ("data:", "blob:")
@@ -18,20 +19,42 @@ LEFT = "net::ERR_ABORTED"  # the visitor went on before it had come
 FIRST_LOAD, LAB_HTML = 600_000, 200_000
 WEIGHED = ("document", "stylesheet", "script")
 LOOKS = (Path(__file__).parent / "looks.js").read_text("utf-8")
-JUDGED = None  # kept.Looks, set by the fixture ``kept``
+JUDGED = None  # a Looks, set by the fixture ``browser``
 ONLY_HERE = "!"  # begins a look that has to do with what lies over an element
 # The picture of a formula; screen readers get the MathML beside it.
 FORMULAS = [".katex-html"]
 # Thousands of coloured words and links, the same everywhere: one page is enough.
 ALIKE = [[".highlight"], [".md-header"], [".md-sidebar--primary"], [".md-footer"]]
 PAGE_WITH_ALL = "rmsnorm/rms-norm/"
+# One page of each kind, which `make test` looks at; `make test-all` looks at all.
+KINDS = (
+    "",
+    PAGE_WITH_ALL,
+    "rmsnorm/low-precision/",  # with a live figure
+    "attention/qk-norm/",
+    "kernels/triton-rms-norm/",
+    "practice/model-atlas/",
+    "practice/blocks-n-q/",
+    "practice/released-models/",
+    "claims/",
+    "claims/basics/",
+    "interview/",
+    "interview/rms-norm/",
+    "interview/coding/",
+    "interview/quiz-methods/",
+    "interview/mock/",
+    "interview/sheet/",
+    "reference/bugs/",
+    "reference/glossary/",
+    "labs/deep-stack/",
+)
 
 
 class Watch:
     """What goes wrong while a page loads, one line each."""
 
     def __init__(self, page, address, expect_404=False):
-        self.problems, self.weight, self.asked = [], {}, set()
+        self.problems, self.weight = [], {}
         self._address, self._expect_404 = address, expect_404
         self._page = page
         self._told = {
@@ -62,9 +85,7 @@ class Watch:
             self.problems.append(f"failed: {request.url}: {request.failure}")
 
     def _request(self, request):
-        if request.url.startswith(self._address):
-            self.asked.add(request.url)
-        elif not request.url.startswith(LOCAL):
+        if not request.url.startswith((self._address, *LOCAL)):
             self.problems.append(f"off-site: {request.url}")
 
     def _response(self, response):
@@ -144,26 +165,20 @@ FORGET = "() => { localStorage.clear(); sessionStorage.clear(); }"
 NO_PAGES = ("", "no-such-page/")
 
 
-def visit(path, site, page, browser_checks, record=None, pages=None) -> None:
+def visit(path, site, page, browser_checks, record=None) -> None:
     """Open one page, look at it both ways and fail with all that is wrong on it.
 
     The page's tab is left empty, for the next one. ``record`` takes the lines that say
-    how much the page loads and how long it is; ``pages`` knows what was clean before.
+    how much the page loads and how long it is.
     """
-    lines = pages and pages.lines(path)
-    if lines is not None:
-        lines.append(("kept verdict", path))
-    else:
-        watch = Watch(page, site[1], expect_404=path == "no-such-page/")
-        try:
-            lines = see(path, site, page, watch, browser_checks)
-        finally:
-            watch.leave()
-            page.evaluate(FORGET)
-            page.goto("about:blank")
-        assert not watch.problems, "\n".join(watch.problems)
-        if pages:
-            pages.keep(path, watch.asked, lines)
+    watch = Watch(page, site[1], expect_404=path == "no-such-page/")
+    try:
+        lines = see(path, site, page, watch, browser_checks)
+    finally:
+        watch.leave()
+        page.evaluate(FORGET)
+        page.goto("about:blank")
+    assert not watch.problems, "\n".join(watch.problems)
     for kind, line in lines if record else ():
         record(kind, line)
 
@@ -251,4 +266,13 @@ def axe_violations(page, colours_only=False) -> list[str]:
         f"axe {impact} {rule}: {target} {html[:100]}"
         for impact, rule, target, html in found
         if impact in SERIOUS
+    ]
+
+
+def pages(language: str) -> list:
+    """The cases of a language's pages; all but one page of each kind are slow."""
+    slow = pytest.mark.slow
+    return [
+        pytest.param(path, marks=() if path.partition("/")[2] in KINDS else slow)
+        for path in urls(language)
     ]

@@ -114,6 +114,7 @@ PLANT = """html => {
 }"""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", GREY)
 @pytest.mark.parametrize("what", HIDDEN)
 def test_one_among_thousands_is_noticed(what, scheme, long_page, browser_checks):
@@ -127,6 +128,7 @@ def test_one_among_thousands_is_noticed(what, scheme, long_page, browser_checks)
     browser_checks.add(1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", GREY)
 def test_elements_of_one_look_are_judged_alike(scheme, long_page, browser_checks):
     """axe, asked of all, never fails one and passes another that looks the same."""

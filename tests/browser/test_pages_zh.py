@@ -2,10 +2,9 @@
 
 import pytest
 
-from tests.browser.conftest import urls
-from tests.browser.crawl import visit
+from tests.browser.crawl import pages, visit
 
 
-@pytest.mark.parametrize("path", urls("zh"))
-def test_page(path, site, tab, browser_checks, record_property, clean):
-    visit(path, site, tab, browser_checks, record_property, clean)
+@pytest.mark.parametrize("path", pages("zh"))
+def test_page(path, site, tab, browser_checks, record_property):
+    visit(path, site, tab, browser_checks, record_property)

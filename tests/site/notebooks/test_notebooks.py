@@ -69,7 +69,16 @@ def leave_alone(monkeypatch) -> None:
     monkeypatch.setattr(sys, "meta_path", [NoSnippets(), *sys.meta_path])
 
 
-@pytest.mark.parametrize("uri", with_code())
+QUICK = "rmsnorm/rms-norm.md"  # the notebook that `make test` runs as well
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        pytest.param(uri, marks=() if uri == QUICK else pytest.mark.slow)
+        for uri in with_code()
+    ],
+)
 def test_runs_alone(uri, monkeypatch):
     if runs_alone(uri):
         said = alone(f"tests/site/notebooks/test_notebooks.py::test_runs_alone[{uri}]")

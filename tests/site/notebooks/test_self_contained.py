@@ -10,7 +10,13 @@ import pytest
 
 from scripts.site.notebooks import page_notebooks, self_contained
 from tests.fresh_main import alone, forget_main, runs_alone
-from tests.site.notebooks.test_notebooks import book, code_cells, leave_alone, with_code
+from tests.site.notebooks.test_notebooks import (
+    QUICK,
+    book,
+    code_cells,
+    leave_alone,
+    with_code,
+)
 
 # One page of each kind; all were run when this was written.
 RUN = [
@@ -30,7 +36,10 @@ def programs(uri: str) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("uri", RUN)
+@pytest.mark.parametrize(
+    "uri",
+    [pytest.param(uri, marks=() if uri == QUICK else pytest.mark.slow) for uri in RUN],
+)
 def test_runs_where_it_is_pasted(uri, monkeypatch):
     if runs_alone(uri):
         said = alone(
