@@ -7,7 +7,6 @@ measure   run experiments on this machine and write records
 examine   probe a reader's own model: its equation, its norms, faults
 accept    check a bundle of records made elsewhere and file it
 render    figures from records, .out files from snippets, notebooks from labs
-mutants   plausible mistakes, tried on the tests: how many do they notice?
 check     everything CI checks, and a list of what is stale
 """
 
@@ -28,8 +27,6 @@ os.environ.setdefault("NO_MKDOCS_2_WARNING", "1")
 try:
     from scripts.examine import command as examination
     from scripts.measure.records import RecordError
-    from scripts.mutants import command as mutants
-    from scripts.mutants.trial import TrialError
     from scripts.site import render
     from scripts.site.notebooks.lab_source import LabError
     from scripts.site.publish import offline
@@ -44,7 +41,7 @@ except ModuleNotFoundError as error:
 STRICT = ["build", "--strict"]
 # In workers: a test that ends its process fails; alone it would end pytest with 0.
 TESTS = ["pytest", "--quiet", "--numprocesses", "auto", "--dist", "loadfile"]
-TESTS += ["--max-worker-restart", "0"]
+TESTS += ["--max-worker-restart", "0", "-m", "not slow"]
 
 
 class UsageError(ValueError):
@@ -53,7 +50,7 @@ class UsageError(ValueError):
 
 USER_ERRORS = (
     *(RecordError, LabError, OutputError, SourceError, render.RenderError),
-    *(examination.ExamineError, TrialError, UsageError),
+    *(examination.ExamineError, UsageError),
 )
 
 
@@ -102,7 +99,6 @@ def _parser() -> argparse.ArgumentParser:
         "--journal", type=Path, metavar="DIR", help="where unfinished runs are kept"
     )
     examination.arguments(verb("examine", examine))
-    mutants.arguments(verb("mutants", mutants.run))
     verb("accept", accept).add_argument("file", type=Path)
     verb("render", render_all).add_argument(
         "--all", action="store_true", help="also what is up to date"

@@ -1,6 +1,5 @@
 """The pages made from docs/data: glossary, bibliography, rejected variants."""
 
-import json
 import re
 
 import pytest
@@ -61,17 +60,6 @@ def test_every_rejected_variant_folds_under_its_page(lang):
         assert summary.endswith(f' ({count})"')
         assert sum(line.startswith("    ## [") for line in held) == 1
     assert text.count("\n    - `") == int(reference_lists.rejected_count())
-
-
-@pytest.mark.parametrize("lang", LANGUAGES)
-def test_mutants_are_a_row_a_room(lang, tmp_path, monkeypatch):
-    row = {"date": "2026-01-02", "tried": 110, "before": 90, "killed": 95}
-    row |= {"equivalent": 10, "score": [0.95, 0.8882, 0.9785]}
-    (tmp_path / "mutants.json").write_text(json.dumps({"snippets": row}))
-    monkeypatch.setattr(reference_lists, "MUTANTS", tmp_path / "mutants.json")
-    head, rule, row = reference_lists.make("mutants", lang).splitlines()
-    assert head.count("|") == rule.count("|") == row.count("|") == 7
-    assert "| 110 | 10 | 90 | 95 |" in row and "[89, 98]" in row and "95" in row
 
 
 def test_unknown_list_is_named():

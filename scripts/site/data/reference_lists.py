@@ -14,7 +14,6 @@ from scripts.site.data.terms import terms
 from scripts.site.reading.files import (
     ROOT,
     SourceError,
-    read_json,
     read_text,
     read_yaml,
     where,
@@ -23,8 +22,7 @@ from scripts.site.reading.source import LANGUAGES, front_matter
 
 DATA = ROOT / "docs" / "data"
 REJECTED = DATA / "rejected"
-MUTANTS = DATA / "mutants.json"
-LISTS = ("bibliography", "contents", "glossary", "mutants", "rejected")
+LISTS = ("bibliography", "contents", "glossary", "rejected")
 NAMES = (*LISTS, "rejected_count")
 WORDS = {
     "en": {
@@ -34,14 +32,6 @@ WORDS = {
         "comma": ", ",
         "see": "See",
         "colon": ": ",
-        "mutants": (
-            "Code, date",
-            "tried",
-            "not a fault",
-            "noticed at first",
-            "noticed now",
-            "share noticed, 95 % interval",
-        ),
     },
     "zh": {
         "papers": "论文",
@@ -50,14 +40,6 @@ WORDS = {
         "comma": "、",
         "see": "见",
         "colon": "：",
-        "mutants": (
-            "代码、日期",
-            "试过",
-            "不算错误",
-            "最初发现",
-            "现在发现",
-            "发现的比例与 95% 置信区间",
-        ),
     },
 }
 
@@ -225,19 +207,6 @@ def rejected(language: str) -> str:
     return "\n".join(parts)
 
 
-def mutants(language: str) -> str:
-    """A table: how many plausible mistakes the tests notice in each room of code."""
-    head = WORDS[language]["mutants"]
-    rows = [head, ["---"] + ["--:"] * (len(head) - 1)]
-    blank = " " if language == "en" else ""
-    for room, row in read_json(MUTANTS).items():
-        share, low, high = (f"{100 * x:.0f}" for x in row["score"])
-        shown = (row[name] for name in ("tried", "equivalent", "before", "killed"))
-        said = f"{share}{blank}% [{low}, {high}]"
-        rows.append([f"`{room}`{WORDS[language]['comma']}{row['date']}", *shown, said])
-    return "\n".join(f"| {' | '.join(map(str, row))} |" for row in rows)
-
-
 def in_reading_order(language: str) -> list[tuple[str, str]]:
     """(path, title) of the pages of the navigation."""
     text = read_text(ROOT / "docs" / language / "mkdocs.yml")
@@ -289,7 +258,6 @@ def make(name: str, language: str) -> str:
         "bibliography": bibliography,
         "contents": contents,
         "glossary": glossary,
-        "mutants": mutants,
         "rejected": rejected,
     }
     return makers[name](language)
