@@ -90,7 +90,9 @@ def check_low_precision(attention):
         y = attention(q, k, v, 50.0, 8**-0.5)
         assert y.dtype == dtype
         expected = reference(q.double(), k.double(), v.double(), 50.0, 8**-0.5)
-        close(y, expected, 6 * torch.finfo(dtype).eps)
+        # One rounding of a logit of 50 moves its weight by 50 times as much.
+        roundings = 50 if dtype == torch.float32 else 6
+        close(y, expected, roundings * torch.finfo(dtype).eps)
 
 
 def check_float16_does_not_overflow(attention):
