@@ -6,7 +6,6 @@ import pytest
 
 from scripts.site.data import reference_lists
 from scripts.site.reading.source import LANGUAGES, ROOT
-from tests.pages import test_terms, test_typography
 
 SNIPPETS = ROOT / "tests" / "snippets"
 LEAST = 120
@@ -52,7 +51,7 @@ def test_described_suites_exist(obeyed):
     obeyed(found)
 
 
-def test_descriptions_read_well(obeyed):
+def test_descriptions_are_in_both_languages(obeyed):
     found = []
     for page, suites in reference_lists.rejected_data().items():
         for module, variants in suites.items():
@@ -60,9 +59,6 @@ def test_descriptions_read_well(obeyed):
                 problems = []
                 if set(text) != set(LANGUAGES) or not all(text.values()):
                     problems = [": not one text a language"]
-                else:
-                    problems += test_typography.violations(text["zh"])
-                    problems += test_terms.refused(text["zh"], test_terms.TERMS)
                 where = f"{page}.yml: {module}: {name}"
                 found += [f"{where}: {p.partition(': ')[2] or p}" for p in problems]
     obeyed(found)

@@ -12,7 +12,7 @@ import pytest
 from scripts.site.data import citations, claims, reference_lists
 from scripts.site.reading import files, source
 from scripts.site.reading.source import LANGUAGES, SourceError, headings
-from tests.pages import test_parity, test_terms, test_typography
+from tests.pages import test_parity
 from tests.pages.reading import EN, ZH
 
 PAGES = {"zh": ZH, "en": EN}
@@ -305,14 +305,11 @@ def test_row_leads_somewhere(topic, row, obeyed):
 
 
 @pytest.mark.parametrize(("topic", "row"), ROWS, ids=NAMES)
-def test_row_reads_well(topic, row, obeyed):
-    for field in ("claim", "correct"):
-        text = row[field]["zh"]
-        found = test_typography.violations(text)
-        found += test_terms.refused(text, test_terms.TERMS)
-        obeyed(f"{row['id']}: {field}: {v.partition(': ')[2]}" for v in found)
-        assert not set(row[field]["en"]) & set("，。；：（）“”")
-        assert "[[" not in text + row[field]["en"]  # pages read it as a fact
+def test_row_names_no_fact(topic, row):
+    """Pages would read it as one."""
+    assert "[[" not in "".join(
+        row[f][lang] for f in ("claim", "correct") for lang in LANGUAGES
+    )
 
 
 GOOD = {

@@ -10,7 +10,7 @@ from torch.nn import functional as F
 from scripts.site.data import claims
 from scripts.site.pictures import explore
 from scripts.site.reading.source import LANGUAGES
-from tests.pages import numbers, test_numbers, test_terms, test_typography
+from tests.pages import numbers, prose, test_numbers, test_terms
 from tests.pages.reading import EN
 
 NAMES = explore.names()
@@ -63,7 +63,7 @@ def test_figure_speaks_both_languages(name, obeyed):
         found = [v for text in said for v in test_numbers.violations(text, computed)]
         if language == "zh":
             long = [text for text in said if len(text) > 4]
-            found += [v for text in long for v in test_typography.violations(text)]
+            found += [v for text in long for v in prose.violations(text, language)]
             found += [v for t in said for v in test_terms.refused(t, test_terms.TERMS)]
         obeyed(f"{name}: {language}: {v}" for v in found)
 

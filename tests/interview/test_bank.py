@@ -10,7 +10,7 @@ from scripts.site.pages import names
 from scripts.site.questions import interview
 from scripts.site.reading import files
 from scripts.site.reading.source import LANGUAGES, SNIPPETS, SourceError, headings
-from tests.pages import test_terms, test_typography
+from tests.pages import test_terms
 from tests.pages.reading import EN, ZH
 
 PAGES = {"zh": ZH, "en": EN}
@@ -94,13 +94,8 @@ def test_names_exist(row):
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row["id"])
-def test_reads_well(row, obeyed):
-    for field, text in texts(row):
-        found = test_typography.violations(text["zh"])
-        found += test_terms.refused(text["zh"], test_terms.TERMS)
-        obeyed(f"{row['id']}: {field}: {v.partition(': ')[2]}" for v in found)
-        assert not set(text["en"]) & set("，。；：（）“”"), f"{row['id']}: {field}"
-        assert "```" not in text["zh"] + text["en"]  # code stands in snippets
+def test_code_is_in_snippets(row):
+    assert not any("```" in text["zh"] + text["en"] for _, text in texts(row))
 
 
 @pytest.mark.parametrize("row", BANK, ids=lambda row: row["id"])

@@ -14,7 +14,6 @@ from scripts.site.pages import minutes
 from scripts.site.pictures import diagram, explore
 from scripts.site.questions import interview_pages, mock
 from scripts.site.reading.source import ROOT, without_fences
-from tests.pages import test_terms, test_typography
 
 NAME = re.compile(r"\[\[(.*?)\]\]")
 KINDS = (
@@ -121,24 +120,6 @@ def test_experiment_speaks_both_languages(name):
     assert set(words) == set(LANGUAGES)
     assert words["en"].keys() >= {"title", "caption", "alt"}
     assert placeholders(words["zh"]) == placeholders(words["en"])
-
-
-@pytest.mark.parametrize("lang", LANGUAGES)
-@pytest.mark.parametrize("name", EXPERIMENTS)
-def test_figures_speak_as_pages_do(name, lang, obeyed):
-    """Chinese keeps terms and typography; numbers are test_numbers.py's."""
-    module = records.load_experiment(name)
-    words = dict(module.WORDS[lang])
-    if declared := getattr(module, "DESIGN", None):
-        lacks = {key: reason[lang] for key, reason in declared.lacks.items()}
-        words |= {"design": declared.words[lang], "lacks": lacks}
-    for key, text in texts(words).items():
-        text, found = re.sub(r"\{\w+[^}]*\}", "[[ facts.a.b ]]", text), []
-        if lang == "zh":
-            found += test_typography.violations(text)
-            found += test_terms.refused(text, test_terms.TERMS)
-        where = f"{name}: {lang} {key}"
-        obeyed(f"{where}: {v.partition(': ')[2]}" for v in found)
 
 
 def test_what_is_rendered_is_up_to_date(obeyed):

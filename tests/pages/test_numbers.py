@@ -1,7 +1,7 @@
 """A number that a reader sees was measured (a fact), is cited, or is named here.
 
-tests/pages/numbers.py says what counts as a number, said.py what readers see beside
-pages, numbers.yml what is free and why.
+numbers.py says what counts as a number, site_texts.py what readers see beside pages,
+numbers.yml what is free and why.
 """
 
 import re
@@ -11,7 +11,7 @@ from scripts.site.data.facts import NAME
 from scripts.site.reading import source
 from scripts.site.reading.files import read_yaml
 from scripts.site.reading.source import ROOT
-from tests.pages import numbers, said
+from tests.pages import numbers, site_texts
 from tests.pages.reading import (
     CITE,
     CODE,
@@ -158,7 +158,7 @@ def place_of(page: Page) -> str:
 @cache
 def found_elsewhere() -> list[tuple[str, list[str]]]:
     """(place, what) of every text that no page holds."""
-    everything = said.everything()
+    everything = site_texts.everything()
     assert len(everything) > 3000
     return [
         (one.where, violations(one.text, numbers.numbers_of(one.proof), whole=True))
@@ -181,7 +181,7 @@ def test_what_no_page_holds(obeyed):
 
 
 def test_what_code_says(obeyed):
-    texts = [*said.of_code(), *said.of_outputs(), *said.of_scripts()]
+    texts = [*site_texts.of_code(), *site_texts.of_outputs(), *site_texts.of_scripts()]
     obeyed(
         f"{one.where}: {line!r} is no measurement of ours"
         for one in texts

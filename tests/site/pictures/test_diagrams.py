@@ -8,7 +8,6 @@ from scripts.measure import look
 from scripts.site.pictures import diagram
 from scripts.site.pictures.diagram import Canvas
 from scripts.site.reading.source import LANGUAGES
-from tests.pages import test_terms, test_typography
 from tests.pages.reading import EN
 from tests.pages.test_facts import texts
 
@@ -60,18 +59,11 @@ def test_diagram_can_be_read(name, lang, obeyed):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_diagram_speaks_both_languages(name, obeyed):
+def test_diagram_speaks_both_languages(name):
     words = diagram.load(name).WORDS
     assert set(words) == set(LANGUAGES)
     assert words["en"].keys() >= {"caption", "alt"}
     assert texts(words["zh"]).keys() == texts(words["en"]).keys()
-    for lang in LANGUAGES:
-        for key, text in texts(words[lang]).items():
-            found = []  # numbers in pictures: tests/pages/test_numbers.py
-            if lang == "zh" and key in ("caption", "alt"):
-                found += test_typography.violations(text)
-                found += test_terms.refused(text, test_terms.TERMS)
-            obeyed(f"{name}: {lang} {key}: {v.partition(': ')[2]}" for v in found)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -14,6 +14,7 @@ from scripts.site.reading.files import read_yaml
 from scripts.site.reading.source import LANGUAGES, ROOT
 
 DATA = ROOT / "docs" / "data"
+HAN = re.compile(r"[\u3400-\u9fff]")
 TAGS = re.compile(r"<[^>]*>")
 SPOKEN = re.compile(r"""(?:content|alt|title|aria-label)=(["'])(.*?)\1""")
 JINJA = re.compile(r"\{%.*?%\}|\{\{.*?\}\}|\{#.*?#\}", re.DOTALL)
@@ -24,16 +25,20 @@ NAMES |= {"document", "model", "family", "variant", "architecture", "url", "answ
 
 
 @dataclass(frozen=True)
-class Said:
-    """A text, where it stands, and what bears it out besides its own citations."""
+class Text:
+    """A text, where it is found, and what bears it out besides its own citations."""
 
     where: str
     text: str
     proof: str = ""
     cited: bool = False
 
+    @property
+    def language(self) -> str:
+        return "zh" if HAN.search(self.text) else "en"
 
-def everything() -> list[Said]:
+
+def everything() -> list[Text]:
     return [
         *of_claims(),
         *of_questions(),
@@ -46,26 +51,26 @@ def everything() -> list[Said]:
     ]
 
 
-def of_claims() -> Iterator[Said]:
+def of_claims() -> Iterator[Text]:
     """A row's own check or its sources bear out what it says."""
     for topic, row in claims.everything():
         proof = claims.check_source(topic, row) if row.get("check") else ""
         for field in ("claim", "correct"):
             for language in LANGUAGES:
                 where = f"claims/{topic}#{row['id']} {field} {language}"
-                yield Said(where, row[field][language], proof, bool(row.get("cite")))
+                yield Text(where, row[field][language], proof, bool(row.get("cite")))
 
 
-def of_questions() -> Iterator[Said]:
+def of_questions() -> Iterator[Text]:
     for group, row in interview.bank():
         cited = any(str(entry).startswith("cite:") for entry in row["evidence"])
         for text, path in _leaves(row):
             if path.startswith(("question", "weak.said", "follow_up.question")):
                 continue  # given, or quoted as an answer that is not ours
-            yield Said(f"interview/{group}#{row['id']} {path}", text, "", cited)
+            yield Text(f"interview/{group}#{row['id']} {path}", text, "", cited)
 
 
-def of_quiz() -> Iterator[Said]:
+def of_quiz() -> Iterator[Text]:
     """An option may be wrong: its numbers are those of the question or the check."""
     for group, row in interview.items():
         cited = any(str(entry).startswith("cite:") for entry in row["evidence"])
@@ -75,20 +80,20 @@ def of_quiz() -> Iterator[Said]:
             if path.startswith("question") or ".text." in path:
                 continue  # given, or offered to choose from
             where = f"quiz/{group}#{row['id']} {path}"
-            yield Said(where, text, proof, cited)
+            yield Text(where, text, proof, cited)
 
 
-def of_data() -> Iterator[Said]:
+def of_data() -> Iterator[Text]:
     """Models, rejected variants, glossary, comparison, words of experiments."""
     own = {"claims", "interview", "quiz"}
     for path in sorted(DATA.rglob("*.yml")):
         name = path.relative_to(DATA).as_posix()
-        if name.split("/")[0] in own:
+        if name.split("/")[0] in own or name == "terms.yml":  # lists words to avoid
             continue
         for row in _rows(read_yaml(path)):
             cited = isinstance(row, dict) and bool(row.get("source"))
             for text, key in _leaves(row):
-                yield Said(f"{name} {key}", text, "", cited)
+                yield Text(f"{name} {key}", text, "", cited)
 
 
 def _rows(data) -> list:
@@ -107,21 +112,21 @@ def _leaves(part, path: str = "") -> Iterator[tuple[str, str]]:
         yield part, path
 
 
-def of_references() -> Iterator[Said]:
+def of_references() -> Iterator[Text]:
     """What we note of a work; its title is its own."""
     for key, entry in citations.references().items():
-        yield Said(f"references.bib {key} note", entry.note)
+        yield Text(f"references.bib {key} note", entry.note)
 
 
-def of_projects() -> Iterator[Said]:
+def of_projects() -> Iterator[Text]:
     for language in LANGUAGES:
         data = read_yaml(ROOT / "docs" / language / "mkdocs.yml")
         where = f"docs/{language}/mkdocs.yml"
         for key in ("site_name", "site_description", "copyright"):
-            yield Said(f"{where} {key}", data[key])
-        yield from (Said(f"{where} nav", title) for title in _titles(data["nav"]))
+            yield Text(f"{where} {key}", data[key])
+        yield from (Text(f"{where} nav", title) for title in _titles(data["nav"]))
         for text, path in _leaves(data.get("extra", {})):
-            yield Said(f"{where} {path}", text)
+            yield Text(f"{where} {path}", text)
 
 
 def _titles(part) -> Iterator[str]:
@@ -134,23 +139,23 @@ def _titles(part) -> Iterator[str]:
             yield from _titles(inner)
 
 
-def of_templates() -> Iterator[Said]:
+def of_templates() -> Iterator[Text]:
     """The portal and what wraps every page."""
     folders = (ROOT / "docs/portal", ROOT / "docs/theme/overrides")
     for path in sorted(p for folder in folders for p in folder.rglob("*.html")):
         where = path.relative_to(ROOT).as_posix()
         text = JINJA.sub("", path.read_text(encoding="utf-8"))
         for found in SPOKEN.finditer(text):
-            yield Said(where, found[2])
+            yield Text(where, found[2])
         for line in TAGS.sub("\n", text).splitlines():
             if line.strip():
-                yield Said(where, html.unescape(line.strip()))
+                yield Text(where, html.unescape(line.strip()))
 
 
-def of_scripts() -> Iterator[Said]:
+def of_scripts() -> Iterator[Text]:
     """Strings of the pages' scripts and styles, and settings of all languages."""
     for where in ("mkdocs.yml", "docs/base.yml"):
-        yield Said(where, (ROOT / where).read_text(encoding="utf-8"))
+        yield Text(where, (ROOT / where).read_text(encoding="utf-8"))
     folders = (
         ROOT / "docs/theme/overrides/assets",
         ROOT / "docs/theme/explore/figures",
@@ -158,10 +163,10 @@ def of_scripts() -> Iterator[Said]:
     for path in sorted(p for folder in folders for p in folder.glob("*.[cj]s*")):
         where = path.relative_to(ROOT).as_posix()
         for found in STRING.finditer(path.read_text(encoding="utf-8")):
-            yield Said(where, found[2])
+            yield Text(where, found[2])
 
 
-def of_words() -> Iterator[Said]:
+def of_words() -> Iterator[Text]:
     """What the site's own code says: WORDS and labels of scripts/site."""
     for path in sorted((ROOT / "scripts" / "site").rglob("*.py")):
         where = path.relative_to(ROOT).as_posix()
@@ -177,10 +182,17 @@ def of_words() -> Iterator[Said]:
                 continue
             for inner in ast.walk(node.value):
                 if isinstance(inner, ast.Constant) and isinstance(inner.value, str):
-                    yield Said(f"{where}:{inner.lineno}", inner.value)
+                    yield Text(f"{where}:{inner.lineno}", unbroken(inner.value))
 
 
-def of_code() -> Iterator[Said]:
+def unbroken(label: str) -> str:
+    """A label of a drawing on one line: its breaks and blanks are layout."""
+    han, wide = r"[\u3400-\u9fff]", "[，。：；（）]"
+    label = re.sub(rf"(?<={han})\n(?={han})|(?<={wide})\n|\n(?={wide})", "", label)
+    return re.sub(r"[ \n]+", " ", label)
+
+
+def of_code() -> Iterator[Text]:
     """Comments, docstrings and what is printed."""
     folders = ("snippets", "docs/labs", "scripts/site", "tests/claims")
     folders += ("tests/interview",)  # pages show these checks
@@ -193,13 +205,13 @@ def of_code() -> Iterator[Said]:
         )
         for token in tokenize.generate_tokens(io.StringIO(text).readline):
             if token.type == tokenize.COMMENT:
-                yield Said(f"{where}:{token.start[0]}", token.string.lstrip("# "))
+                yield Text(f"{where}:{token.start[0]}", token.string.lstrip("# "))
         for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                yield Said(f"{where}:{node.lineno}", node.value)
+                yield Text(f"{where}:{node.lineno}", node.value)
 
 
-def of_outputs() -> Iterator[Said]:
+def of_outputs() -> Iterator[Text]:
     for path in sorted((ROOT / "snippets").rglob("*.out")):
         where = path.relative_to(ROOT).as_posix()
-        yield Said(where, path.read_text(encoding="utf-8"))
+        yield Text(where, path.read_text(encoding="utf-8"))

@@ -1,0 +1,52 @@
+"""Every text that readers see keeps the rules of prose.yml and the Chinese terms."""
+
+import pytest
+
+from scripts.site.reading.source import ROOT
+from tests.pages import prose, site_texts, test_terms
+from tests.pages.reading import EN, LABS, ZH
+
+SHOWN = ("snippets/*/*", "docs/data/**/*", "docs/labs/*.py", "docs/portal/*.html")
+
+
+@pytest.mark.parametrize("rule", prose.RULES, ids=lambda rule: rule.rule)
+def test_each_rule_refuses_its_bad_sentences_alone(rule):
+    assert rule.bad and all(rule.violations(text) for text in rule.bad)
+    assert not [line for text in rule.good for line in rule.violations(text)]
+
+
+def test_pages(obeyed):
+    obeyed(
+        f"{page.where}:{line}"
+        for page in (*ZH.values(), *EN.values(), *LABS)
+        for line in prose.violations(page.text, page.lang)
+    )
+
+
+def test_other_texts(obeyed):
+    texts = site_texts.everything()
+    assert len(texts) > 3000
+    obeyed(
+        f"{one.where}: {line.partition(': ')[2]}"
+        for one in texts
+        for line in prose.violations(one.text, one.language) + terms(one)
+    )
+
+
+def test_files_that_readers_see(obeyed):
+    """Also code, tables of data and templates hold nothing of the workshop."""
+    rules = [rule for rule in prose.RULES if rule.raw and not rule.language]
+    files = [path for glob in SHOWN for path in sorted(ROOT.glob(glob))]
+    obeyed(
+        f"{path.relative_to(ROOT)}:{line}"
+        for path in files
+        if path.is_file()
+        for rule in rules
+        for line in rule.violations(path.read_text(encoding="utf-8"))
+    )
+
+
+def terms(one: site_texts.Text) -> list[str]:
+    """Chinese words that docs/data/terms.yml replaces by another."""
+    chinese = one.language == "zh"
+    return test_terms.refused(one.text, test_terms.TERMS) if chinese else []
