@@ -12,7 +12,6 @@ ROW = re.compile(
 )
 LAWS = {law: (where or law, test) for law, where, test in ROW.findall(TEXT)}
 ASIDE = {  # what the laws are made of, or hold a page to one record each
-    "pages/test_phrases.py",
     "pages/test_reading.py",
     "pages/test_said_of_records.py",
 }

@@ -2,9 +2,7 @@
 
 import ast
 import html
-import io
 import re
-import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -18,7 +16,6 @@ HAN = re.compile(r"[\u3400-\u9fff]")
 TAGS = re.compile(r"<[^>]*>")
 SPOKEN = re.compile(r"""(?:content|alt|title|aria-label)=(["'])(.*?)\1""")
 JINJA = re.compile(r"\{%.*?%\}|\{\{.*?\}\}|\{#.*?#\}", re.DOTALL)
-STRING = re.compile(r"""(["'`])((?:(?!\1)[^\\\n]|\\.)*)\1""")
 # Keys of data whose values are no sentences.
 NAMES = {"id", "page", "met", "was", "cite", "source", "evidence", "eps", "released"}
 NAMES |= {"document", "model", "family", "variant", "architecture", "url", "answer"}
@@ -152,20 +149,6 @@ def of_templates() -> Iterator[Text]:
                 yield Text(where, html.unescape(line.strip()))
 
 
-def of_scripts() -> Iterator[Text]:
-    """Strings of the pages' scripts and styles, and settings of all languages."""
-    for where in ("mkdocs.yml", "docs/base.yml"):
-        yield Text(where, (ROOT / where).read_text(encoding="utf-8"))
-    folders = (
-        ROOT / "docs/theme/overrides/assets",
-        ROOT / "docs/theme/explore/figures",
-    )
-    for path in sorted(p for folder in folders for p in folder.glob("*.[cj]s*")):
-        where = path.relative_to(ROOT).as_posix()
-        for found in STRING.finditer(path.read_text(encoding="utf-8")):
-            yield Text(where, found[2])
-
-
 def of_words() -> Iterator[Text]:
     """What the site's own code says: WORDS and labels of scripts/site."""
     for path in sorted((ROOT / "scripts" / "site").rglob("*.py")):
@@ -190,28 +173,3 @@ def unbroken(label: str) -> str:
     han, wide = r"[\u3400-\u9fff]", "[，。：；（）]"
     label = re.sub(rf"(?<={han})\n(?={han})|(?<={wide})\n|\n(?={wide})", "", label)
     return re.sub(r"[ \n]+", " ", label)
-
-
-def of_code() -> Iterator[Text]:
-    """Comments, docstrings and what is printed."""
-    folders = ("snippets", "docs/labs", "scripts/site", "tests/claims")
-    folders += ("tests/interview",)  # pages show these checks
-    for path in sorted(p for name in folders for p in (ROOT / name).rglob("*.py")):
-        if path.parent.name == "diagrams" or path.name == "test_ledger.py":
-            continue  # of_words; shown nowhere
-        where, text = (
-            path.relative_to(ROOT).as_posix(),
-            path.read_text(encoding="utf-8"),
-        )
-        for token in tokenize.generate_tokens(io.StringIO(text).readline):
-            if token.type == tokenize.COMMENT:
-                yield Text(f"{where}:{token.start[0]}", token.string.lstrip("# "))
-        for node in ast.walk(ast.parse(text)):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                yield Text(f"{where}:{node.lineno}", node.value)
-
-
-def of_outputs() -> Iterator[Text]:
-    for path in sorted((ROOT / "snippets").rglob("*.out")):
-        where = path.relative_to(ROOT).as_posix()
-        yield Text(where, path.read_text(encoding="utf-8"))
