@@ -24,6 +24,12 @@ def test_a_lean_stylesheet_says_the_same():
     )
 
 
+def test_emphasis_of_chinese_is_dotted():
+    page = "<p><em>归一化</em>把 <em>x</em> 除以 <em>RMS 值</em>。</p>"
+    dotted = page.replace("<em>归", '<em class="dotted">归')
+    assert hooks.dotted(page) == dotted.replace("<em>R", '<em class="dotted">R')
+
+
 def test_what_is_done_to_a_finished_site(tmp_path, monkeypatch):
     done = []
     monkeypatch.setattr(hooks.llms, "write", lambda config: done.append("llms"))
