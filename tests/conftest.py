@@ -18,12 +18,14 @@ class KnownWrong:
     def __init__(self, properties: list[tuple[str, object]]):
         self._properties = properties
 
-    def rejected_by(self, checks: Iterable[Callable], variant: Callable) -> None:
+    def rejected_by(
+        self, checks: Iterable[Callable], variant: Callable, name: str = ""
+    ) -> None:
         """Fail unless one of ``checks`` rejects ``variant`` by an assertion.
 
         Any other exception propagates: a variant that crashes proves nothing.
         """
-        name = getattr(variant, "__name__", repr(variant))
+        name = name or getattr(variant, "__name__", repr(variant))
         for check in checks:
             try:
                 check(variant)

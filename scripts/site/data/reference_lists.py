@@ -8,7 +8,7 @@ import textwrap
 from functools import cache
 from pathlib import Path
 
-from scripts.site.data import citations
+from scripts.site.data import citations, known_wrong
 from scripts.site.data.bilingual import problem_of_text
 from scripts.site.data.terms import terms
 from scripts.site.reading.files import (
@@ -159,7 +159,11 @@ def glossary(language: str) -> str:
 
 
 def rejected_data() -> dict[str, dict]:
-    """{page's snippet folder: {test module: {variant: {language: what is wrong}}}}"""
+    """{page's snippet folder: {suite: {variant: what is wrong in each language}}}.
+
+    A suite is a file and name of the folder, such as reference.rms_norm, or else a
+    test module; a variant may have a change, old => new, of the snippet's text.
+    """
     return {path.stem: _suites(path) for path in sorted(REJECTED.glob("*.yml"))}
 
 
@@ -171,9 +175,33 @@ def _suites(path: Path) -> dict[str, dict]:
         if not isinstance(variants, dict):
             raise SourceError(f"{where(path)}: {suite}: is no mapping of variants")
         for name, texts in variants.items():
-            if problem := problem_of_text(f"{suite}: {name}", texts):
+            words = texts
+            if isinstance(texts, dict):
+                words = {key: held for key, held in texts.items() if key != "change"}
+            if problem := problem_of_text(f"{suite}: {name}", words):
                 raise SourceError(f"{where(path)}: {problem}")
     return found
+
+
+def changes(variants: dict[str, dict]) -> dict[str, str | list[str]]:
+    """The changes of a suite's variants that are one, by name."""
+    return {n: texts["change"] for n, texts in variants.items() if "change" in texts}
+
+
+def place(page: str, suite: str) -> tuple[str, str]:
+    """Snippet module and name of a suite: rms_norm, reference.rms_norm."""
+    file, _, name = suite.rpartition(".")
+    return f"{page}.{file}", name
+
+
+def differences() -> frozenset[str]:
+    """All changes of known-wrong variants as the page shows them."""
+    return frozenset(
+        "\n".join(known_wrong.difference(*place(page, suite), change))
+        for page, suites in rejected_data().items()
+        for suite, variants in suites.items()
+        for change in changes(variants).values()
+    )
 
 
 def rejected_count() -> str:
@@ -195,17 +223,25 @@ def rejected(language: str) -> str:
             continue
         held = [f"## [{title}](../{path}) {{ #{slug} }}", ""]
         for suite, variants in suites.items():
-            held += [f"`{slug.replace('-', '_')}/{suite}.py` ({len(variants)})", ""]
-            held += [
-                f"- `{name}`{words['colon']}{text[language]}"
-                for name, text in variants.items()
-            ]
+            page = slug.replace("-", "_")
+            file, _, name = suite.rpartition(".")
+            what = f"`{page}/{file or name}.py`" + (f", `{name}`" if file else "")
+            held += [f"{what} ({len(variants)})", ""]
+            for variant, text in variants.items():
+                held.append(f"- `{variant}`{words['colon']}{text[language]}")
+                if "change" in text:
+                    held += _shown(*place(page, suite), text["change"])
             held.append("")
         count = sum(map(len, suites.values()))
         parts += [f'??? note "{title} ({count})"', ""]
         parts += [textwrap.indent("\n".join(held), "    ")]
     return "\n".join(parts)
 
+
+def _shown(module: str, name: str, change: str | list[str]) -> list[str]:
+    """The changed lines as a block below an item of a list."""
+    lines = ["```{ .diff .no-copy }", *known_wrong.difference(module, name, change)]
+    return ["", *(f"    {line}" for line in (*lines, "```")), ""]
 
 def in_reading_order(language: str) -> list[tuple[str, str]]:
     """(path, title) of the pages of the navigation."""

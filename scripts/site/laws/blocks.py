@@ -1,4 +1,4 @@
-"""Every block of code that readers see is an embed, an output or a shown check.
+"""Every block of code that readers see is an embed, an output, a change or a check.
 
 Reads the built pages: whatever looks like a block there, by Markdown, by HTML or by
 data, must be one that the tests run.
@@ -10,7 +10,7 @@ import re
 from functools import cache
 from pathlib import Path
 
-from scripts.site.data import claims
+from scripts.site.data import claims, reference_lists
 from scripts.site.questions import interview, interview_pages
 from scripts.site.reading.source import LANGUAGES, ROOT, embedded, fences
 
@@ -20,6 +20,7 @@ TAG = re.compile(r"<[^>]*>")
 LONGEST = 90  # characters of code within a sentence
 # Of the atlas: names, equations and messages as its record has them, one a line.
 RECORDED = re.compile(r"\w+/practice/(?:blocks-\w-\w|model-atlas)(?:/|\.html)")
+CHANGES = "reference/rejected"  # shows the known-wrong variants that the tests compile
 LISTED = re.compile(r"</code><br\s*/?><code")
 COMMAND = "python scripts/build.py measure "
 # What looks like a block and is none of the above.
@@ -81,6 +82,8 @@ def known(name: str, language: str) -> frozenset[str]:
     lab = ROOT / "docs" / "figures" / language / f"{stem}.ipynb"
     if lab.is_file():
         return _of_notebook(lab)
+    if stem == CHANGES:
+        return frozenset(map(_plain_of, reference_lists.differences()))
     pages = ROOT / "docs" / language / "pages"
     for page in (pages / f"{stem}.md", pages / stem / "index.md"):
         if page.is_file():

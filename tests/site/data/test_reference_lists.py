@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from scripts.site.data import citations, reference_lists
+from scripts.site.data import citations, known_wrong, reference_lists
 from scripts.site.reading.source import SourceError
 
 NAV = """nav:
@@ -47,8 +47,10 @@ def site(tmp_path, monkeypatch):
     put(
         "docs/data/rejected/a.yml",
         "test_y: {one: {en: A., zh: 甲。}, two: {en: B., zh: 乙。}}\n"
-        "test_z: {three: {en: C., zh: 丙。}}\n",
+        "reference.f: {three: {change: x + 1 => x, en: C., zh: 丙。}}\n",
     )
+    put("snippets/a/reference.py", "def f(x):\n    return x + 1\n")
+    monkeypatch.setattr(known_wrong, "SNIPPETS", tmp_path / "snippets")
     monkeypatch.setattr(reference_lists, "ROOT", tmp_path)
     monkeypatch.setattr(reference_lists, "DATA", tmp_path / "docs/data")
     monkeypatch.setattr(reference_lists, "REJECTED", tmp_path / "docs/data/rejected")
@@ -124,9 +126,15 @@ def test_rejected_variants_in_reading_order_each_page_once():
         "    - `one`: A.",
         "    - `two`: B.",
         "",
-        "    `a/test_z.py` (1)",
+        "    `a/reference.py`, `f` (1)",
         "",
         "    - `three`: C.",
+        "",
+        "        ```{ .diff .no-copy }",
+        "        - return x + 1",
+        "        + return x",
+        "        ```",
+        "",
         "",
         '??? note "B: page en (1)"',
         "",

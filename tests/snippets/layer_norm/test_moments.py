@@ -4,7 +4,6 @@ import pytest
 import torch
 
 from snippets.layer_norm.moments import (
-    Moments,
     merge,
     sum_of_squares,
     threads,
@@ -12,6 +11,7 @@ from snippets.layer_norm.moments import (
     welford,
 )
 from tests.snippets.layer_norm.float64 import assert_close, tokens
+from tests.wrong import suite
 
 SHAPES = ((1,), (7,), (3, 1), (5, 7), (2, 3, 31), (2, 1, 3, 64))
 
@@ -23,14 +23,18 @@ def _exact(x):
     return pairs.square().sum((-1, -2)) / (2 * d * d)
 
 
-def _welford(x):
-    moments = welford(x)
-    return moments.spread / moments.count
+def of_moments(moments):
+    """The variance that a function of x gives as Moments."""
+
+    def variance(x):
+        found = moments(x)
+        return found.spread / found.count
+
+    return variance
 
 
-def _threads(x):
-    moments = threads(x, width=min(32, x.shape[-1]))
-    return moments.spread / moments.count
+def in_threads(threads):
+    return of_moments(lambda x: threads(x, width=min(32, x.shape[-1])))
 
 
 def check_float64(variance):
@@ -95,130 +99,9 @@ CHECKS = [
 ]
 
 
-def mean_of_squares_minus_square(x):
-    return x.square().mean(-1) - x.mean(-1).square()
-
-
-def clamped_at_zero(x):
-    return mean_of_squares_minus_square(x).clamp_min(0)
-
-
-def shifted_by_one_row_for_all(x):
-    y = x - x.reshape(-1)[0]  # a shift that fits only rows with this mean
-    return mean_of_squares_minus_square(y)
-
-
-def unbiased(x):
-    c = x - x.mean(-1, keepdim=True)
-    return c.square().sum(-1) / max(x.shape[-1] - 1, 1)
-
-
-def _chain(x, update):
-    mean, spread = torch.zeros_like(x[..., 0]), torch.zeros_like(x[..., 0])
-    for count, feature in enumerate(x.unbind(-1), 1):
-        mean, spread = update(count, feature, mean, spread)
-    return spread / x.shape[-1]
-
-
-def welford_with_the_old_mean_twice(x):
-    def update(count, feature, mean, spread):
-        step = feature - mean
-        return mean + step / count, spread + step * step
-
-    return _chain(x, update)
-
-
-def welford_with_the_new_mean_twice(x):
-    def update(count, feature, mean, spread):
-        mean = mean + (feature - mean) / count
-        return mean, spread + (feature - mean).square()
-
-    return _chain(x, update)
-
-
-def welford_that_counts_from_zero(x):
-    def update(count, feature, mean, spread):
-        step = feature - mean
-        mean = mean + step / max(count - 1, 1)
-        return mean, spread + step * (feature - mean)
-
-    return _chain(x, update)
-
-
-def welford_that_drops_the_last_feature(x):
-    return _welford(x[..., :-1]) if x.shape[-1] > 1 else _welford(x)
-
-
-def _joined(x, join):
-    half = (x.shape[-1] + 1) // 2
-    if x.shape[-1] == 1:
-        return _welford(x)
-    count, _, spread = join(welford(x[..., :half]), welford(x[..., half:]))
-    return spread / count
-
-
-def merge_without_the_distance(x):
-    def join(a, b):
-        return Moments(a.count + b.count, a.mean, a.spread + b.spread)
-
-    return _joined(x, join)
-
-
-def merge_of_equal_counts(x):
-    def join(a, b):
-        between = (b.mean - a.mean).square() * a.count / 2
-        return Moments(a.count + b.count, a.mean, a.spread + b.spread + between)
-
-    return _joined(x, join)
-
-
-def merge_that_averages_variances(x):
-    def join(a, b):
-        spread = (a.spread / a.count + b.spread / b.count) / 2
-        return Moments(1, a.mean, spread)
-
-    return _joined(x, join)
-
-
-def threads_without_the_tail(x):
-    whole = x.shape[-1] // 4 * 4
-    return _threads(x[..., :whole]) if whole else _welford(x)
-
-
-def running_sum_in_bfloat16(x):
-    total = torch.zeros_like(x[..., 0], dtype=torch.bfloat16)
-    for feature in (x - x.mean(-1, keepdim=True)).square().unbind(-1):
-        total = total + feature.to(torch.bfloat16)
-    return total.to(x.dtype) / x.shape[-1]
-
-
-VARIANTS = [
-    mean_of_squares_minus_square,
-    clamped_at_zero,
-    sum_of_squares,
-    shifted_by_one_row_for_all,
-    unbiased,
-    welford_with_the_old_mean_twice,
-    welford_with_the_new_mean_twice,
-    welford_that_counts_from_zero,
-    welford_that_drops_the_last_feature,
-    merge_without_the_distance,
-    merge_of_equal_counts,
-    merge_that_averages_variances,
-    threads_without_the_tail,
-    running_sum_in_bfloat16,
-]
-
-
-@pytest.mark.parametrize("check", CHECKS, ids=lambda f: f.__name__)
-@pytest.mark.parametrize("variance", [two_passes, _welford, _threads])
-def test_right(variance, check):
-    check(variance)
-
-
-@pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: v.__name__)
-def test_known_wrong(variant, known_wrong):
-    known_wrong.rejected_by(CHECKS, variant)
+test_right, test_known_wrong = suite(two_passes, CHECKS, functions=[sum_of_squares])
+test_welford, test_welford_known_wrong = suite(welford, CHECKS, of_moments)
+test_threads, test_threads_known_wrong = suite(threads, CHECKS, in_threads)
 
 
 def test_the_shortcut_is_right_where_the_mean_is_small():
@@ -261,6 +144,6 @@ def test_welford_is_not_the_most_exact():
     x = (x + 1000).float()
     errors = [
         float((each(x) / _exact(x) - 1).abs().max())
-        for each in (two_passes, _threads, _welford)
+        for each in (two_passes, in_threads(threads), of_moments(welford))
     ]
     assert errors[0] < errors[1] < errors[2] < 1e-3

@@ -15,7 +15,7 @@ from tests.snippets.layer_norm.float64 import (
     reference_gradients,
     tokens,
 )
-from tests.snippets.layer_norm.wrong_layer_norm import VARIANTS
+from tests.wrong import suite
 
 DTYPES = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
 RTOL = {
@@ -137,14 +137,7 @@ CHECKS = [
 ]
 
 
-@pytest.mark.parametrize("check", CHECKS, ids=lambda f: f.__name__)
-def test_right(check):
-    check(layer_norm)
-
-
-@pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: v.__name__)
-def test_known_wrong(variant, known_wrong):
-    known_wrong.rejected_by(CHECKS, variant)
+test_right, test_known_wrong = suite(layer_norm, CHECKS)
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)

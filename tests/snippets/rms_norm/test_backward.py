@@ -13,6 +13,7 @@ from tests.snippets.rms_norm.float64 import (
     reference_gradients,
     tokens,
 )
+from tests.wrong import suite
 
 DTYPES = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
 RTOL = {
@@ -100,123 +101,7 @@ def _finish(grad_x, grad_gain, x, gain):
     return grad_x.to(x.dtype), grad_gain.sum(0).to(gain.dtype)
 
 
-def detached_statistics(grad_y, x, gain, eps=1e-6):
-    g, _, _, r, n, u = _parts(grad_y, x, gain, eps)
-    return _finish(r * u, g * n, x, gain)
-
-
-def gain_missing_in_the_projection(grad_y, x, gain, eps=1e-6):
-    g, _, _, r, n, u = _parts(grad_y, x, gain, eps)
-    return _finish(r * (u - n * _mean(g * n)), g * n, x, gain)
-
-
-def gain_missing(grad_y, x, gain, eps=1e-6):
-    g, _, _, r, n, _ = _parts(grad_y, x, gain, eps)
-    return _finish(r * (g - n * _mean(g * n)), g * n, x, gain)
-
-
-def gain_after_the_projection(grad_y, x, gain, eps=1e-6):
-    g, _, w, r, n, _ = _parts(grad_y, x, gain, eps)
-    return _finish(w * r * (g - n * _mean(g * n)), g * n, x, gain)
-
-
-def sum_for_mean(grad_y, x, gain, eps=1e-6):
-    g, _, _, r, n, u = _parts(grad_y, x, gain, eps)
-    return _finish(r * (u - n * (u * n).sum(-1, keepdim=True)), g * n, x, gain)
-
-
-def projection_added(grad_y, x, gain, eps=1e-6):
-    g, _, _, r, n, u = _parts(grad_y, x, gain, eps)
-    return _finish(r * (u + n * _mean(u * n)), g * n, x, gain)
-
-
-def scale_forgotten(grad_y, x, gain, eps=1e-6):
-    g, _, _, _, n, u = _parts(grad_y, x, gain, eps)
-    return _finish(u - n * _mean(u * n), g * n, x, gain)
-
-
-def input_for_normalized(grad_y, x, gain, eps=1e-6):
-    g, h, _, r, n, u = _parts(grad_y, x, gain, eps)
-    return _finish(r * (u - h * _mean(u * h)), g * n, x, gain)
-
-
-def layer_norm_backward(grad_y, x, gain, eps=1e-6):
-    g, _, _, r, n, u = _parts(grad_y, x, gain, eps)
-    return _finish(r * (u - _mean(u) - n * _mean(u * n)), g * n, x, gain)
-
-
-def eps_forgotten(grad_y, x, gain, eps=1e-6):
-    g, _, _, r, n, u = _parts(grad_y, x, gain, 0.0)
-    return _finish(r * (u - n * _mean(u * n)), g * n, x, gain)
-
-
-def grad_gain_of_the_input(grad_y, x, gain, eps=1e-6):
-    g, h, _, r, n, u = _parts(grad_y, x, gain, eps)
-    return _finish(r * (u - n * _mean(u * n)), g * h, x, gain)
-
-
-def grad_gain_averaged(grad_y, x, gain, eps=1e-6):
-    g, _, _, r, n, u = _parts(grad_y, x, gain, eps)
-    rows = x.numel() // x.shape[-1]
-    return _finish(r * (u - n * _mean(u * n)), g * n / rows, x, gain)
-
-
-def grad_gain_of_the_first_sequence(grad_y, x, gain, eps=1e-6):
-    g, _, _, r, n, u = _parts(grad_y, x, gain, eps)
-    first = (g * n)[:1] if x.ndim > 1 else g * n
-    return _finish(r * (u - n * _mean(u * n)), first, x, gain)
-
-
-def grad_gain_in_low_precision(grad_y, x, gain, eps=1e-6):
-    g, _, _, r, n, u = _parts(grad_y, x, gain, eps)
-    total = torch.zeros_like(gain)
-    for row in (g * n).reshape(-1, x.shape[-1]).to(gain.dtype):
-        total = total + row  # rounds after every token
-    grad_x, _ = _finish(r * (u - n * _mean(u * n)), g * n, x, gain)
-    return grad_x, total
-
-
-def all_in_the_dtype_of_x(grad_y, x, gain, eps=1e-6):
-    r = torch.rsqrt(x.square().mean(-1, keepdim=True) + eps)
-    n, u = x * r, grad_y * gain
-    return _finish(r * (u - n * _mean(u * n)), grad_y * n, x, gain)
-
-
-def overwrites_grad_y(grad_y, x, gain, eps=1e-6):
-    g, _, _, r, n, u = _parts(grad_y, x, gain, eps)
-    out = _finish(r * (u - n * _mean(u * n)), g * n, x, gain)
-    grad_y.copy_(u)
-    return out
-
-
-WRONG = [
-    detached_statistics,
-    gain_missing_in_the_projection,
-    gain_missing,
-    gain_after_the_projection,
-    sum_for_mean,
-    projection_added,
-    scale_forgotten,
-    input_for_normalized,
-    layer_norm_backward,
-    eps_forgotten,
-    grad_gain_of_the_input,
-    grad_gain_averaged,
-    grad_gain_of_the_first_sequence,
-    grad_gain_in_low_precision,
-    all_in_the_dtype_of_x,
-    overwrites_grad_y,
-]
-
-
-@pytest.mark.parametrize("check", CHECKS, ids=lambda f: f.__name__)
-def test_right(check):
-    check(rms_norm_backward)
-
-
-@pytest.mark.parametrize("wrong", WRONG, ids=lambda f: f.__name__)
-def test_rejects(wrong, known_wrong):
-    known_wrong.rejected_by(CHECKS, wrong)
+test_right, test_rejects = suite(rms_norm_backward, CHECKS)
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)

@@ -13,6 +13,7 @@ from snippets.rms_norm.layer_norm import layer_norm
 from snippets.rms_norm.reference import RMSNorm
 from snippets.rms_norm.small_decoder import SmallDecoder
 from tests.snippets.rms_norm.float64 import SHAPES, assert_close, gains, tokens
+from tests.wrong import suite
 
 # The whole folding -----------------------------------------------------------
 
@@ -77,167 +78,18 @@ def check_stream_is_centred(fold):
 CHECKS = [check_same_model, check_only_rms_norms_are_left, check_stream_is_centred]
 
 
-def fold(model):
-    centre_stream(model)
-    swap_norms(model)
+def folding(swap_norms):
+    """Both steps, of the module that is judged."""
+    centre_stream = swap_norms.__globals__["centre_stream"]
 
-
-def swapped_without_centring(model):
-    swap_norms(model)
-
-
-def centred_without_swapping(model):
-    """The same function, but not the model that was promised: still LayerNorm."""
-    centre_stream(model)
-
-
-def _undoing(select):
-    """Fold, but put the selected tensors back to what they were."""
-
-    def wrong(model):
-        before = [tensor.detach().clone() for tensor in select(model)]
+    def fold(model):
         centre_stream(model)
-        with torch.no_grad():
-            for tensor, old in zip(select(model), before, strict=True):
-                tensor.copy_(old)
         swap_norms(model)
 
-    return wrong
+    return fold
 
 
-def forgets_the_token_embedding(model):
-    _undoing(lambda m: [m.token.weight])(model)
-
-
-def forgets_the_position_embedding(model):
-    _undoing(lambda m: [m.position.weight])(model)
-
-
-def forgets_a_branch_weight(model):
-    _undoing(lambda m: [m.branches[1].body.writer.weight])(model)
-
-
-def forgets_a_branch_bias(model):
-    _undoing(lambda m: [m.branches[0].body.writer.bias])(model)
-
-
-def forgets_attention(model):
-    _undoing(
-        lambda m: [p for b in m.branches[::2] for p in b.body.writer.parameters()]
-    )(model)
-
-
-@torch.no_grad()
-def centres_the_wrong_side(model):
-    for table in (model.token, model.position):
-        table.weight.copy_(centre(table.weight))
-    for branch in model.branches:
-        writer = branch.body.writer
-        writer.weight.copy_(centre(writer.weight))  # W P, not P W
-        writer.bias.copy_(centre(writer.bias))
-    swap_norms(model)
-
-
-@torch.no_grad()
-def centres_readers_alone(model):
-    """W P in every reader removes the mean after the division, not before."""
-    for part in [branch.body for branch in model.branches]:
-        part.reader.weight.copy_(centre(part.reader.weight))
-    swap_norms(model)
-
-
-@torch.no_grad()
-def centres_the_columns_of_the_tables(model):
-    for table in (model.token, model.position):
-        table.weight.copy_(centre(table.weight.T).T)
-    for branch in model.branches:
-        writer = branch.body.writer
-        writer.weight.copy_(centre(writer.weight.T).T)
-        writer.bias.copy_(centre(writer.bias))
-    swap_norms(model)
-
-
-def _swapping(change):
-    def wrong(model):
-        centre_stream(model)
-        with torch.no_grad():
-            change(model)
-        swap_norms(model)
-
-    return wrong
-
-
-def drops_beta(model):
-    _swapping(lambda m: [b.norm.bias.zero_() for b in m.branches])(model)
-
-
-def drops_beta_of_the_final_norm(model):
-    _swapping(lambda m: m.norm.bias.zero_())(model)
-
-
-def drops_gamma(model):
-    _swapping(lambda m: [b.norm.weight.fill_(1) for b in m.branches])(model)
-
-
-def drops_eps(model):
-    _swapping(lambda m: [setattr(b.norm, "eps", 1e-6) for b in m.branches])(model)
-
-
-@torch.no_grad()
-def adds_beta_without_the_matrix(model):
-    centre_stream(model)
-    for branch in model.branches:
-        reader, bias = branch.body.reader, branch.norm.bias.clone()
-        width = min(reader.bias.numel(), bias.numel())
-        branch.norm.bias.zero_()
-        reader.bias[:width] += bias[:width]
-    swap_norms(model)
-
-
-@torch.no_grad()
-def beta_through_gamma(model):
-    """Scales beta by gamma, as if the bias came before the gain."""
-    centre_stream(model)
-    for branch in model.branches:
-        branch.norm.bias.mul_(branch.norm.weight)
-    swap_norms(model)
-
-
-def leaves_the_final_norm(model):
-    final = model.norm
-    fold(model)
-    model.norm = final
-
-
-WRONG = [
-    swapped_without_centring,
-    centred_without_swapping,
-    forgets_the_token_embedding,
-    forgets_the_position_embedding,
-    forgets_a_branch_weight,
-    forgets_a_branch_bias,
-    forgets_attention,
-    centres_the_wrong_side,
-    centres_readers_alone,
-    centres_the_columns_of_the_tables,
-    drops_beta,
-    drops_beta_of_the_final_norm,
-    drops_gamma,
-    drops_eps,
-    adds_beta_without_the_matrix,
-    beta_through_gamma,
-    leaves_the_final_norm,
-]
-
-
-@pytest.mark.parametrize("check", CHECKS, ids=lambda f: f.__name__)
-def test_right(check):
-    check(fold)
-
-
-@pytest.mark.parametrize("wrong", WRONG, ids=lambda f: f.__name__)
-def test_rejects(wrong, known_wrong):
-    known_wrong.rejected_by(CHECKS, wrong)
+test_right, test_rejects = suite(swap_norms, CHECKS, folding)
 
 
 def test_centring_the_stream_leaves_a_layer_norm_model_alone():
@@ -263,7 +115,7 @@ def test_folding_needs_a_head_of_its_own(tied):
     model.head.weight = table if tied else nn.Parameter(table.detach().clone())
     text = torch.randint(256, (2, 9))
     before = model(text).detach()
-    fold(model)
+    folding(swap_norms)(model)
     moved = float((model(text).detach() - before).abs().max())
     assert moved > 0.1 if tied else moved < 1e-9
 
@@ -292,38 +144,7 @@ def check_centre(function):
         assert torch.equal(x, before), "x was modified"
 
 
-def centres_over_time(x):
-    return x - x.mean(dim=max(-2, -x.ndim), keepdim=True)
-
-
-def centres_all_tokens_together(x):
-    return x - x.mean()
-
-
-def divides_by_d_minus_one(x):
-    return x - x.sum(-1, keepdim=True) / max(x.shape[-1] - 1, 1)
-
-
-def subtracts_the_median(x):
-    return x - x.median(dim=-1, keepdim=True).values
-
-
-def test_centre():
-    check_centre(centre)
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        centres_over_time,
-        centres_all_tokens_together,
-        divides_by_d_minus_one,
-        subtracts_the_median,
-    ],
-    ids=lambda f: f.__name__,
-)
-def test_centre_rejects(wrong, known_wrong):
-    known_wrong.rejected_by([check_centre], wrong)
+test_centre, test_centre_rejects = suite(centre, [check_centre])
 
 
 def check_mean_share(function):
@@ -339,39 +160,7 @@ def check_mean_share(function):
     )
 
 
-def share_without_square(x):
-    return x.mean(-1).abs() / x.square().mean(-1).sqrt()
-
-
-def share_of_the_variance(x):
-    return x.mean(-1).square() / x.var(-1, correction=0)
-
-
-def share_of_all_tokens(x):
-    share = x.mean(-1).square().mean() / x.square().mean()
-    return share.expand(x.shape[:-1])
-
-
-def share_with_the_sum(x):
-    return x.sum(-1).square() / x.square().sum(-1)
-
-
-def test_mean_share():
-    check_mean_share(mean_share)
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        share_without_square,
-        share_of_the_variance,
-        share_of_all_tokens,
-        share_with_the_sum,
-    ],
-    ids=lambda f: f.__name__,
-)
-def test_mean_share_rejects(wrong, known_wrong):
-    known_wrong.rejected_by([check_mean_share], wrong)
+test_mean_share, test_mean_share_rejects = suite(mean_share, [check_mean_share])
 
 
 def test_mean_share_of_random_directions_is_one_over_d():
@@ -403,47 +192,4 @@ def check_layer_norm(function):
                 assert_close(ours, theirs, 1e-7, 1e-8 * size + 1e-10, "gradient")
 
 
-def _normalized(x, eps, correction=0):
-    variance = x.var(-1, correction=correction, keepdim=True)
-    return (x - x.mean(-1, keepdim=True)) * torch.rsqrt(variance + eps)
-
-
-def not_centred(x, gain, bias, eps):
-    return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + eps) * gain + bias
-
-
-def centred_after_the_division(x, gain, bias, eps):
-    y = x * torch.rsqrt(x.square().mean(-1, keepdim=True) + eps)
-    return centre(y) * gain + bias
-
-
-def bias_before_the_gain(x, gain, bias, eps):
-    return (_normalized(x, eps) + bias) * gain
-
-
-def bias_dropped(x, gain, bias, eps):
-    return _normalized(x, eps) * gain
-
-
-def unbiased_variance(x, gain, bias, eps):
-    correction = int(x.shape[-1] > 1)
-    return _normalized(x, eps, correction) * gain + bias
-
-
-def test_layer_norm():
-    check_layer_norm(layer_norm)
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        not_centred,
-        centred_after_the_division,
-        bias_before_the_gain,
-        bias_dropped,
-        unbiased_variance,
-    ],
-    ids=lambda f: f.__name__,
-)
-def test_layer_norm_rejects(wrong, known_wrong):
-    known_wrong.rejected_by([check_layer_norm], wrong)
+test_layer_norm, test_layer_norm_rejects = suite(layer_norm, [check_layer_norm])

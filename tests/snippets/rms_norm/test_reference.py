@@ -14,7 +14,7 @@ from tests.snippets.rms_norm.float64 import (
     reference_gradients,
     tokens,
 )
-from tests.snippets.rms_norm.wrong_rms_norm import WRONG
+from tests.wrong import suite
 
 DTYPES = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
 # Units of relative error: the arithmetic is float32 or wider, then one rounding.
@@ -130,11 +130,6 @@ CHECKS = [
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda f: f.__name__)
-def test_right(check):
-    check(rms_norm)
-
-
-@pytest.mark.parametrize("check", CHECKS, ids=lambda f: f.__name__)
 def test_right_module(check):
     def through_module(x, gain=None, eps=1e-6):
         module = RMSNorm(x.shape[-1], eps).to(x.dtype)
@@ -144,9 +139,7 @@ def test_right_module(check):
     check(through_module)
 
 
-@pytest.mark.parametrize("wrong", WRONG, ids=lambda f: f.__name__)
-def test_rejects(wrong, known_wrong):
-    known_wrong.rejected_by(CHECKS, wrong)
+test_right, test_rejects = suite(rms_norm, CHECKS)
 
 
 def test_gradcheck():

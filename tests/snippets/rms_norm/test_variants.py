@@ -18,6 +18,7 @@ from tests.snippets.rms_norm.float64 import (
     reference_gradients,
     tokens,
 )
+from tests.wrong import suite
 
 # eps outside the root --------------------------------------------------------
 
@@ -91,54 +92,7 @@ OFFSET_CHECKS = [
 ]
 
 
-def offset_used_as_the_gain(x, offset, eps=1e-6):
-    return rms_norm(x, offset, eps)
-
-
-def one_minus_offset(x, offset, eps=1e-6):
-    return rms_norm(x, 1 - offset, eps)
-
-
-def one_added_in_the_dtype_of_offset(x, offset, eps=1e-6):
-    return rms_norm(x, 1 + offset, eps)
-
-
-def one_added_twice(x, offset, eps=1e-6):
-    return rms_norm(x, 2 + offset, eps)
-
-
-def offset_added_to_the_output(x, offset, eps=1e-6):
-    return rms_norm(x, None, eps) + offset
-
-
-def exponential_gain(x, offset, eps=1e-6):
-    return rms_norm(x, offset.exp(), eps)
-
-
-def rounds_before_the_gain(x, offset, eps=1e-6):
-    return rms_norm(x, None, eps) * (1 + offset)
-
-
-@pytest.mark.parametrize("check", OFFSET_CHECKS, ids=lambda f: f.__name__)
-def test_offset(check):
-    check(rms_norm_offset)
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        offset_used_as_the_gain,
-        one_minus_offset,
-        one_added_in_the_dtype_of_offset,
-        one_added_twice,
-        offset_added_to_the_output,
-        exponential_gain,
-        rounds_before_the_gain,
-    ],
-    ids=lambda f: f.__name__,
-)
-def test_offset_rejects(wrong, known_wrong):
-    known_wrong.rejected_by(OFFSET_CHECKS, wrong)
+test_offset, test_offset_rejects = suite(rms_norm_offset, OFFSET_CHECKS)
 
 
 # pRMSNorm --------------------------------------------------------------------
@@ -180,69 +134,7 @@ PARTIAL_CHECKS = [
 ]
 
 
-def _divided(x, mean_square, eps):
-    return x * torch.rsqrt(mean_square + eps)
-
-
-def last_features(x, count, eps=1e-6):
-    return _divided(x, x[..., -count:].square().mean(-1, keepdim=True), eps)
-
-
-def mean_over_all_features(x, count, eps=1e-6):
-    total = x[..., :count].square().sum(-1, keepdim=True)
-    return _divided(x, total / x.shape[-1], eps)
-
-
-def every_kth_feature(x, count, eps=1e-6):
-    chosen = x[..., :: max(x.shape[-1] // count, 1)]
-    return _divided(x, chosen.square().mean(-1, keepdim=True), eps)
-
-
-def normalizes_only_the_first(x, count, eps=1e-6):
-    first = x[..., :count]
-    first = _divided(first, first.square().mean(-1, keepdim=True), eps)
-    return torch.cat((first, x[..., count:]), dim=-1)
-
-
-def drops_the_rest(x, count, eps=1e-6):
-    first = x[..., :count]
-    first = _divided(first, first.square().mean(-1, keepdim=True), eps)
-    return torch.cat((first, 0 * x[..., count:]), dim=-1)
-
-
-def full_statistics(x, count, eps=1e-6):
-    return _divided(x, x.square().mean(-1, keepdim=True), eps)
-
-
-def partial_detached(x, count, eps=1e-6):
-    return _divided(x, x[..., :count].detach().square().mean(-1, keepdim=True), eps)
-
-
-def partial_eps_outside(x, count, eps=1e-6):
-    return x / (x[..., :count].square().mean(-1, keepdim=True).sqrt() + eps)
-
-
-@pytest.mark.parametrize("check", PARTIAL_CHECKS, ids=lambda f: f.__name__)
-def test_partial(check):
-    check(partial_rms_norm)
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        last_features,
-        mean_over_all_features,
-        every_kth_feature,
-        normalizes_only_the_first,
-        drops_the_rest,
-        full_statistics,
-        partial_detached,
-        partial_eps_outside,
-    ],
-    ids=lambda f: f.__name__,
-)
-def test_partial_rejects(wrong, known_wrong):
-    known_wrong.rejected_by(PARTIAL_CHECKS, wrong)
+test_partial, test_partial_rejects = suite(partial_rms_norm, PARTIAL_CHECKS)
 
 
 # Counts and the small decoder ------------------------------------------------

@@ -1,0 +1,86 @@
+"""Suites of known-wrong variants: the right code with a piece of its text changed."""
+
+import ast
+import linecache
+import sys
+import types
+from collections.abc import Callable, Iterable
+from unittest import mock
+
+import pytest
+
+from scripts.site.data import known_wrong as changes_of_text
+from scripts.site.data.reference_lists import rejected_data
+
+
+def variant(right, name: str, changes: str | list[str]):
+    """What ``right`` is when its snippet's text is changed.
+
+    Snippets that import a changed one are compiled again with it, each under its own
+    name, so that imports stay within the changed code.
+    """
+    home = right.__module__.removeprefix("snippets.")
+    new = changes_of_text.changed(home, right.__name__, changes)
+    copies: dict[str, types.ModuleType] = {}
+    texts = changes_of_text.sources(home)
+    for module in sorted(texts, key=lambda m: len(changes_of_text.sources(m))):
+        text, full = new.get(module, texts[module]), f"snippets.{module}"
+        used = {f"snippets.{m}" for m in changes_of_text.imports(text)}
+        if module in new or used & copies.keys():
+            copies[full] = _compiled(full, text, name, copies)
+    wrong = getattr(copies[right.__module__], right.__name__)
+    wrong.__name__ = name
+    return wrong
+
+
+def _compiled(module: str, text: str, name: str, copies: dict) -> types.ModuleType:
+    file, tree = f"<{module}: {name}>", ast.parse(text)
+    while not isinstance(tree.body[-1], ast.FunctionDef | ast.ClassDef):
+        tree.body.pop()  # what the page shows of its use
+    linecache.cache[file] = len(text), None, text.splitlines(True), file
+    found = types.ModuleType(module)
+    with mock.patch.dict(sys.modules, {**copies, module: found}):
+        exec(compile(tree, file, "exec"), vars(found))
+    return found
+
+
+class Variant:
+    """A wrong version by its name, made when a test asks for it."""
+
+    def __init__(self, suite: str, name: str, make: Callable):
+        self.suite, self.__name__, self.make = suite, name, make
+
+
+def suite(
+    right,
+    checks: list[Callable],
+    made: Callable = lambda judged: judged,
+    functions: Iterable[Callable] = (),
+    known_as: str = "",
+) -> tuple[Callable, Callable]:
+    """Two tests: ``right`` passes all checks, each of its wrong versions fails one.
+
+    Wrong versions are the changes that docs/data/rejected has for it, and functions
+    for what a change cannot say. ``made`` turns what is judged, unless it is one of
+    the functions, into what the checks take. ``known_as`` is the name below which the
+    data has them, where that is not file and name of ``right``.
+    """
+    _, page, *rest = right.__module__.split(".")
+    key = known_as or ".".join([*rest, right.__name__])
+    listed = rejected_data().get(page, {}).get(key, {})
+    variants = [
+        Variant(key, name, lambda n=name, t=texts: made(variant(right, n, t["change"])))
+        for name, texts in listed.items()
+        if "change" in texts
+    ]
+    variants += [Variant(key, f.__name__, lambda f=f: f) for f in functions]
+
+    @pytest.mark.parametrize("check", checks, ids=lambda check: check.__name__)
+    def test_right(check):
+        check(made(right))
+
+    @pytest.mark.parametrize("wrong", variants, ids=lambda wrong: wrong.__name__)
+    def test_known_wrong(wrong, known_wrong):
+        known_wrong.rejected_by(checks, wrong.make(), wrong.__name__)
+
+    return test_right, test_known_wrong
