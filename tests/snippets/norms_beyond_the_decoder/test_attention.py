@@ -4,7 +4,6 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from torch.nn import functional as F
 from transformers import Qwen3NextConfig
 from transformers.models.gpt_oss import modeling_gpt_oss
 from transformers.models.qwen3_next.modeling_qwen3_next import Qwen3NextAttention
@@ -21,6 +20,7 @@ from tests.snippets.norms_beyond_the_decoder.float64 import (
     draw,
     same_gradients,
 )
+from tests.wrong import suite
 
 SHAPES = ((1, 1, 3), (2, 5, 4), (3, 2, 7, 5))  # (..., heads, time, d)
 
@@ -61,83 +61,7 @@ def check_gate_low_precision(function):
 GATE = [check_gate, check_gate_gradients, check_gate_low_precision]
 
 
-def _weights(q, k):
-    return causal_logits(q, k).softmax(-1)
-
-
-def gate_on_the_values(q, k, v, gate):
-    return _weights(q, k) @ (torch.sigmoid(gate) * v)
-
-
-def gate_on_the_queries(q, k, v, gate):
-    return _weights(torch.sigmoid(gate) * q, k) @ v
-
-
-def gate_on_the_keys(q, k, v, gate):
-    return _weights(q, torch.sigmoid(gate) * k) @ v
-
-
-def gate_on_the_weights(q, k, v, gate):
-    score = torch.sigmoid(gate).mean(-1, keepdim=True)
-    return (score.mT * _weights(q, k)) @ v
-
-
-def silu_for_sigmoid(q, k, v, gate):
-    return F.silu(gate) * (_weights(q, k) @ v)
-
-
-def bare_gate(q, k, v, gate):
-    return gate * (_weights(q, k) @ v)
-
-
-def gate_added(q, k, v, gate):
-    return torch.sigmoid(gate) + _weights(q, k) @ v
-
-
-def softmax_for_sigmoid(q, k, v, gate):
-    return gate.softmax(-1) * (_weights(q, k) @ v)
-
-
-def shared_by_the_heads(q, k, v, gate):
-    return torch.sigmoid(gate).mean(-3, keepdim=True) * (_weights(q, k) @ v)
-
-
-def never_below_one_half(q, k, v, gate):
-    return (0.5 + 0.5 * torch.sigmoid(gate)) * (_weights(q, k) @ v)
-
-
-def one_plus_gate(q, k, v, gate):
-    return (1 + torch.sigmoid(gate)) * (_weights(q, k) @ v)
-
-
-def gate_detached(q, k, v, gate):
-    return torch.sigmoid(gate.detach()) * (_weights(q, k) @ v) + 0 * gate
-
-
-GATE_WRONG = [
-    gate_on_the_values,
-    gate_on_the_queries,
-    gate_on_the_keys,
-    gate_on_the_weights,
-    silu_for_sigmoid,
-    bare_gate,
-    gate_added,
-    softmax_for_sigmoid,
-    shared_by_the_heads,
-    never_below_one_half,
-    one_plus_gate,
-    gate_detached,
-]
-
-
-@pytest.mark.parametrize("check", GATE, ids=lambda f: f.__name__)
-def test_gate(check):
-    check(gated_attention)
-
-
-@pytest.mark.parametrize("variant", GATE_WRONG, ids=lambda v: v.__name__)
-def test_gate_known_wrong(variant, known_wrong):
-    known_wrong.rejected_by(GATE, variant)
+test_gate, test_gate_known_wrong = suite(gated_attention, GATE)
 
 
 @pytest.mark.parametrize("dtype", (torch.float32, torch.bfloat16), ids=str)
@@ -208,88 +132,7 @@ def check_sink_low_precision(function):
 SINK = [check_sink, check_sink_limits, check_sink_gradients, check_sink_low_precision]
 
 
-def _with_sink(logits, sink):
-    column = sink[:, None, None].expand(*logits.shape[:-1], 1)
-    return torch.cat([logits, column], -1)
-
-
-def sink_counted_as_a_value(q, k, v, sink):
-    """The sink's share goes to the first token."""
-    weights = _with_sink(causal_logits(q, k), sink).softmax(-1)
-    first = torch.zeros_like(weights[..., :-1])
-    first[..., 0] = weights[..., -1]
-    return (weights[..., :-1] + first) @ v
-
-
-def renormalized_after_dropping(q, k, v, sink):
-    weights = _with_sink(causal_logits(q, k), sink).softmax(-1)[..., :-1]
-    return weights / weights.sum(-1, keepdim=True) @ v
-
-
-def sink_added_to_every_logit(q, k, v, sink):
-    return (causal_logits(q, k) + sink[:, None, None]).softmax(-1) @ v
-
-
-def sink_not_exponentiated(q, k, v, sink):
-    logits = causal_logits(q, k)
-    total = logits.exp().sum(-1, keepdim=True) + sink[:, None, None]
-    return logits.exp() / total @ v
-
-
-def off_by_one(q, k, v, sink):
-    logits = causal_logits(q, k)
-    total = torch.logaddexp(
-        logits.logsumexp(-1, keepdim=True), torch.zeros_like(sink)[:, None, None]
-    )
-    return (logits - total).exp() @ v + 0 * sink[:, None, None]
-
-
-def sink_scaled_like_a_logit(q, k, v, sink):
-    return sink_attention(q, k, v, sink / q.shape[-1] ** 0.5)
-
-
-def sink_subtracted_from_the_output(q, k, v, sink):
-    weights = _weights(q, k)
-    return weights @ v - torch.sigmoid(sink)[:, None, None] * v
-
-
-def sink_without_the_maximum(q, k, v, sink):
-    logits = causal_logits(q, k)
-    total = logits.exp().sum(-1, keepdim=True) + sink[:, None, None].exp()
-    return logits.exp() / total @ v
-
-
-def one_sink_for_all_heads(q, k, v, sink):
-    return sink_attention(q, k, v, sink.mean().expand_as(sink))
-
-
-def a_sink_that_is_a_gate_of_the_head(q, k, v, sink):
-    """Independent of the query: sigmoid of minus the sink."""
-    return torch.sigmoid(-sink)[:, None, None] * (_weights(q, k) @ v)
-
-
-SINK_WRONG = [
-    sink_counted_as_a_value,
-    renormalized_after_dropping,
-    sink_added_to_every_logit,
-    sink_not_exponentiated,
-    off_by_one,
-    sink_scaled_like_a_logit,
-    sink_subtracted_from_the_output,
-    sink_without_the_maximum,
-    one_sink_for_all_heads,
-    a_sink_that_is_a_gate_of_the_head,
-]
-
-
-@pytest.mark.parametrize("check", SINK, ids=lambda f: f.__name__)
-def test_sink(check):
-    check(sink_attention)
-
-
-@pytest.mark.parametrize("variant", SINK_WRONG, ids=lambda v: v.__name__)
-def test_sink_known_wrong(variant, known_wrong):
-    known_wrong.rejected_by(SINK, variant)
+test_sink, test_sink_known_wrong = suite(sink_attention, SINK)
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)

@@ -8,7 +8,6 @@ from transformers.models.olmo_hybrid import modeling_olmo_hybrid
 from transformers.models.qwen3_5 import modeling_qwen3_5
 from transformers.models.qwen3_next import modeling_qwen3_next
 
-from snippets.layer_norm.reference import layer_norm
 from snippets.norms_beyond_the_decoder.delta_rule import delta_rule, l2_norm
 from snippets.norms_beyond_the_decoder.rwkv7 import head_norm, removal_key
 from tests.snippets.norms_beyond_the_decoder.float64 import (
@@ -20,6 +19,7 @@ from tests.snippets.norms_beyond_the_decoder.float64 import (
     same_gradients,
     unit,
 )
+from tests.wrong import suite
 
 SHAPES = ((1,), (2, 7), (1, 3, 5), (2, 3, 1, 13))
 
@@ -64,83 +64,7 @@ LENGTH = [
 ]
 
 
-def _wide(x):
-    return x.to(torch.promote_types(x.dtype, torch.float32))
-
-
-def eps_added_to_the_length(x, eps=1e-6):
-    wide = _wide(x)
-    return (wide / (wide.norm(dim=-1, keepdim=True) + eps)).to(x.dtype)
-
-
-def length_clamped(x, eps=1e-6):
-    """F.normalize"""
-    return F.normalize(_wide(x), dim=-1, eps=eps).to(x.dtype)
-
-
-def eps_squared(x, eps=1e-6):
-    wide = _wide(x)
-    return (wide * torch.rsqrt(wide.square().sum(-1, keepdim=True) + eps**2)).to(
-        x.dtype
-    )
-
-
-def mean_for_sum(x, eps=1e-6):
-    wide = _wide(x)
-    return (wide * torch.rsqrt(wide.square().mean(-1, keepdim=True) + eps)).to(x.dtype)
-
-
-def rms_norm_over_root_d(x, eps=1e-6):
-    return (mean_for_sum(_wide(x), eps) / x.shape[-1] ** 0.5).to(x.dtype)
-
-
-def not_rooted(x, eps=1e-6):
-    wide = _wide(x)
-    return (wide / (wide.square().sum(-1, keepdim=True) + eps)).to(x.dtype)
-
-
-def sum_of_magnitudes(x, eps=1e-6):
-    wide = _wide(x)
-    return (wide / (wide.abs().sum(-1, keepdim=True) + eps)).to(x.dtype)
-
-
-def over_all_dimensions(x, eps=1e-6):
-    wide = _wide(x)
-    return (wide * torch.rsqrt(wide.square().sum() + eps)).to(x.dtype)
-
-
-def length_detached(x, eps=1e-6):
-    wide = _wide(x)
-    scale = torch.rsqrt(wide.square().sum(-1, keepdim=True) + eps).detach()
-    return (wide * scale).to(x.dtype)
-
-
-def squares_in_low_precision(x, eps=1e-6):
-    return x * torch.rsqrt(x.square().sum(-1, keepdim=True) + eps)
-
-
-LENGTH_WRONG = [
-    eps_added_to_the_length,
-    length_clamped,
-    eps_squared,
-    mean_for_sum,
-    rms_norm_over_root_d,
-    not_rooted,
-    sum_of_magnitudes,
-    over_all_dimensions,
-    length_detached,
-    squares_in_low_precision,
-]
-
-
-@pytest.mark.parametrize("check", LENGTH, ids=lambda f: f.__name__)
-def test_l2_norm(check):
-    check(l2_norm)
-
-
-@pytest.mark.parametrize("variant", LENGTH_WRONG, ids=lambda v: v.__name__)
-def test_l2_norm_known_wrong(variant, known_wrong):
-    known_wrong.rejected_by(LENGTH, variant)
+test_l2_norm, test_l2_norm_known_wrong = suite(l2_norm, LENGTH)
 
 
 THEIRS = (modeling_qwen3_next, modeling_qwen3_5, modeling_kimi_linear)
@@ -196,118 +120,7 @@ def check_delta_gradients(function):
 DELTA = [check_against_matrices, check_rows_are_independent, check_delta_gradients]
 
 
-def _rule(step):
-    """A recurrence from one step (state, q, k, v, beta, decay) -> state, out."""
-
-    def wrong(q, k, v, beta, decay):
-        state = torch.zeros(*k.shape[:-2], k.shape[-1], v.shape[-1]).to(v)
-        outputs = []
-        for t in range(k.shape[-2]):
-            state, y = step(
-                state,
-                q[..., t, :],
-                k[..., t, :],
-                v[..., t, :],
-                beta[..., t, None, None],
-                decay[..., t, :, None],
-            )
-            outputs.append(y)
-        return torch.stack(outputs, -2), state
-
-    wrong.__name__ = step.__name__
-    return wrong
-
-
-def _read(state, vector):
-    return (vector[..., None, :] @ state).squeeze(-2)
-
-
-def _outer(k, v):
-    return k[..., :, None] * v[..., None, :]
-
-
-@_rule
-def nothing_erased(state, q, k, v, beta, decay):
-    state = decay * state + beta * _outer(k, v)
-    return state, _read(state, q)
-
-
-@_rule
-def read_before_the_update(state, q, k, v, beta, decay):
-    y = _read(state, q)
-    state = decay * state
-    return state + beta * _outer(k, v - _read(state, k)), y
-
-
-@_rule
-def error_before_the_decay(state, q, k, v, beta, decay):
-    error = v - _read(state, k)
-    state = decay * state + beta * _outer(k, error)
-    return state, _read(state, q)
-
-
-@_rule
-def decay_after_the_update(state, q, k, v, beta, decay):
-    state = decay * (state + beta * _outer(k, v - _read(state, k)))
-    return state, _read(state, q)
-
-
-@_rule
-def beta_only_on_the_value(state, q, k, v, beta, decay):
-    state = decay * state
-    state = state + _outer(k, beta.squeeze(-1) * v - _read(state, k))
-    return state, _read(state, q)
-
-
-@_rule
-def beta_only_on_the_erasure(state, q, k, v, beta, decay):
-    state = decay * state
-    state = state + _outer(k, v - beta.squeeze(-1) * _read(state, k))
-    return state, _read(state, q)
-
-
-@_rule
-def error_added(state, q, k, v, beta, decay):
-    state = decay * state
-    state = state + beta * _outer(k, v + _read(state, k))
-    return state, _read(state, q)
-
-
-@_rule
-def recalled_with_the_query(state, q, k, v, beta, decay):
-    state = decay * state
-    state = state + beta * _outer(k, v - _read(state, q))
-    return state, _read(state, q)
-
-
-@_rule
-def decay_exponentiated(state, q, k, v, beta, decay):
-    state = decay.exp() * state
-    state = state + beta * _outer(k, v - _read(state, k))
-    return state, _read(state, q)
-
-
-DELTA_WRONG = [
-    nothing_erased,
-    read_before_the_update,
-    error_before_the_decay,
-    decay_after_the_update,
-    beta_only_on_the_value,
-    beta_only_on_the_erasure,
-    error_added,
-    recalled_with_the_query,
-    decay_exponentiated,
-]
-
-
-@pytest.mark.parametrize("check", DELTA, ids=lambda f: f.__name__)
-def test_delta_rule(check):
-    check(delta_rule)
-
-
-@pytest.mark.parametrize("variant", DELTA_WRONG, ids=lambda v: v.__name__)
-def test_delta_rule_known_wrong(variant, known_wrong):
-    known_wrong.rejected_by(DELTA, variant)
+test_delta_rule, test_delta_rule_known_wrong = suite(delta_rule, DELTA)
 
 
 def ours(q, k, v, log_decay, beta):
@@ -370,50 +183,7 @@ def check_removal_zero_and_dtype(function):
 REMOVAL = [check_removal, check_removal_gradients, check_removal_zero_and_dtype]
 
 
-def scale_after_the_length(k, scale, heads):
-    return removal_key(k, torch.ones_like(scale), heads) * scale
-
-
-def scale_ignored(k, scale, heads):
-    return removal_key(k, torch.ones_like(scale), heads)
-
-
-def across_the_heads(k, scale, heads):
-    return removal_key(k, scale, 1)
-
-
-def head_by_head_rms(k, scale, heads):
-    return removal_key(k, scale, heads) * (k.shape[-1] // heads) ** 0.5
-
-
-def eps_in_the_root_removal(k, scale, heads):
-    parts = (k * scale).unflatten(-1, (heads, -1))
-    return l2_norm(parts).flatten(-2)
-
-
-def time_for_heads(k, scale, heads):
-    parts = (k * scale).unflatten(-1, (-1, heads))
-    return F.normalize(parts, dim=-2).flatten(-2)
-
-
-REMOVAL_WRONG = [
-    scale_after_the_length,
-    scale_ignored,
-    across_the_heads,
-    head_by_head_rms,
-    eps_in_the_root_removal,
-    time_for_heads,
-]
-
-
-@pytest.mark.parametrize("check", REMOVAL, ids=lambda f: f.__name__)
-def test_removal_key(check):
-    check(removal_key)
-
-
-@pytest.mark.parametrize("variant", REMOVAL_WRONG, ids=lambda v: v.__name__)
-def test_removal_key_known_wrong(variant, known_wrong):
-    known_wrong.rejected_by(REMOVAL, variant)
+test_removal_key, test_removal_key_known_wrong = suite(removal_key, REMOVAL)
 
 
 def affine(d):
@@ -456,57 +226,7 @@ def check_head_norm_low_precision(function):
 HEAD_NORM = [check_head_norm, check_head_norm_is_torchs, check_head_norm_low_precision]
 
 
-def mean_left_in(y, gain, bias, heads, eps=64e-5):
-    parts = y.unflatten(-1, (heads, -1))
-    scale = torch.rsqrt(parts.square().mean(-1, keepdim=True) + eps)
-    return (parts * scale).flatten(-2) * gain + bias
-
-
-def one_group(y, gain, bias, heads, eps=64e-5):
-    return layer_norm(y, gain, bias, eps)
-
-
-def default_eps(y, gain, bias, heads, eps=1e-5):
-    return head_norm(y, gain, bias, heads, eps)
-
-
-def group_norm_over_time(y, gain, bias, heads, eps=64e-5):
-    """(batch, time, d) handed to GroupNorm as (batch, d, time)."""
-    if y.dim() == 2:
-        y = y[None]
-        return F.group_norm(y.mT, heads, gain, bias, eps).mT[0]
-    return F.group_norm(y.mT, heads, gain, bias, eps).mT
-
-
-def unbiased_variance(y, gain, bias, heads, eps=64e-5):
-    parts = y.unflatten(-1, (heads, -1))
-    parts = parts - parts.mean(-1, keepdim=True)
-    scale = torch.rsqrt(parts.var(-1, keepdim=True) + eps)
-    return (parts * scale).flatten(-2) * gain + bias
-
-
-def no_bias(y, gain, bias, heads, eps=64e-5):
-    return head_norm(y, gain, torch.zeros_like(bias), heads, eps)
-
-
-HEAD_NORM_WRONG = [
-    mean_left_in,
-    one_group,
-    default_eps,
-    group_norm_over_time,
-    unbiased_variance,
-    no_bias,
-]
-
-
-@pytest.mark.parametrize("check", HEAD_NORM, ids=lambda f: f.__name__)
-def test_head_norm(check):
-    check(head_norm)
-
-
-@pytest.mark.parametrize("variant", HEAD_NORM_WRONG, ids=lambda v: v.__name__)
-def test_head_norm_known_wrong(variant, known_wrong):
-    known_wrong.rejected_by(HEAD_NORM, variant)
+test_head_norm, test_head_norm_known_wrong = suite(head_norm, HEAD_NORM)
 
 
 # What the page says ------------------------------------------------------------

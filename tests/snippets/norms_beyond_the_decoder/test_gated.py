@@ -2,7 +2,6 @@
 
 import pytest
 import torch
-from torch.nn import functional as F
 from transformers import FalconMambaConfig, JambaConfig, Mamba2Config
 from transformers.models.bamba.modeling_bamba import BambaRMSNormGated
 from transformers.models.falcon_h1.modeling_falcon_h1 import FalconH1RMSNormGated
@@ -33,6 +32,7 @@ from tests.snippets.norms_beyond_the_decoder.float64 import (
     same_gradients,
     silu,
 )
+from tests.wrong import suite
 
 CASES = (  # shape, groups, eps
     ((1,), 1, 1e-5),
@@ -107,178 +107,10 @@ GATED = [
 ]
 
 
-@pytest.mark.parametrize("check", GATED, ids=lambda f: f.__name__)
-def test_gated(check):
-    check(gated_rms_norm)
-
-
 # Wrong variants ----------------------------------------------------------------
 
 
-def _signature(function):
-    def wrong(x, gate, gain=None, groups=1, norm_before_gate=False, eps=1e-5):
-        wide = torch.promote_types(x.dtype, torch.float32)
-        gain = torch.ones(x.shape[-1]) if gain is None else gain
-        parts = x.to(wide), gate.to(wide), gain.to(wide)
-        return function(*parts, groups, norm_before_gate, eps).to(x.dtype)
-
-    wrong.__name__ = function.__name__
-    return wrong
-
-
-def _norm(y, groups, eps):
-    return rms_norm(y.unflatten(-1, (groups, -1)), eps=eps).flatten(-2)
-
-
-@_signature
-def gate_on_the_other_side(x, gate, gain, groups, before, eps):
-    if before:
-        return _norm(x * F.silu(gate), groups, eps) * gain
-    return _norm(x, groups, eps) * gain * F.silu(gate)
-
-
-@_signature
-def always_gate_first(x, gate, gain, groups, before, eps):
-    return _norm(x * F.silu(gate), groups, eps) * gain
-
-
-@_signature
-def always_norm_first(x, gate, gain, groups, before, eps):
-    return _norm(x, groups, eps) * gain * F.silu(gate)
-
-
-@_signature
-def gate_without_silu(x, gate, gain, groups, before, eps):
-    if before:
-        return _norm(x, groups, eps) * gain * gate
-    return _norm(x * gate, groups, eps) * gain
-
-
-@_signature
-def sigmoid_for_silu(x, gate, gain, groups, before, eps):
-    if before:
-        return _norm(x, groups, eps) * gain * gate.sigmoid()
-    return _norm(x * gate.sigmoid(), groups, eps) * gain
-
-
-@_signature
-def silu_on_x(x, gate, gain, groups, before, eps):
-    if before:
-        return F.silu(_norm(x, groups, eps) * gain) * gate
-    return _norm(F.silu(x) * gate, groups, eps) * gain
-
-
-@_signature
-def statistics_over_all_groups(x, gate, gain, groups, before, eps):
-    if before:
-        return _norm(x, 1, eps) * gain * F.silu(gate)
-    return _norm(x * F.silu(gate), 1, eps) * gain
-
-
-def _interleaved(y, groups, eps):
-    parts = y.unflatten(-1, (-1, groups)).mT
-    return rms_norm(parts, eps=eps).mT.flatten(-2)
-
-
-@_signature
-def groups_interleaved(x, gate, gain, groups, before, eps):
-    if before:
-        return _interleaved(x, groups, eps) * gain * F.silu(gate)
-    return _interleaved(x * F.silu(gate), groups, eps) * gain
-
-
-@_signature
-def group_size_for_group_count(x, gate, gain, groups, before, eps):
-    groups = x.shape[-1] // groups
-    if before:
-        return _norm(x, groups, eps) * gain * F.silu(gate)
-    return _norm(x * F.silu(gate), groups, eps) * gain
-
-
-@_signature
-def sum_for_mean(x, gate, gain, groups, before, eps):
-    size = (x.shape[-1] // groups) ** 0.5
-    if before:
-        return _norm(x, groups, eps) / size * gain * F.silu(gate)
-    return _norm(x * F.silu(gate), groups, eps) / size * gain
-
-
-@_signature
-def divided_by_the_root_of_the_groups(x, gate, gain, groups, before, eps):
-    size = groups**0.5
-    if before:
-        return _norm(x, groups, eps) / size * gain * F.silu(gate)
-    return _norm(x * F.silu(gate), groups, eps) / size * gain
-
-
-@_signature
-def gain_before_the_norm(x, gate, gain, groups, before, eps):
-    if before:
-        return _norm(x * gain, groups, eps) * F.silu(gate)
-    return _norm(x * F.silu(gate) * gain, groups, eps)
-
-
-@_signature
-def gated_twice(x, gate, gain, groups, before, eps):
-    y = x if before else x * F.silu(gate)
-    return _norm(y, groups, eps) * gain * F.silu(gate)
-
-
-@_signature
-def mean_subtracted(x, gate, gain, groups, before, eps):
-    y = (x if before else x * F.silu(gate)).unflatten(-1, (groups, -1))
-    y = rms_norm(y - y.mean(-1, keepdim=True), eps=eps).flatten(-2) * gain
-    return y * F.silu(gate) if before else y
-
-
-@_signature
-def eps_outside_the_root(x, gate, gain, groups, before, eps):
-    y = (x if before else x * F.silu(gate)).unflatten(-1, (groups, -1))
-    y = (y / (y.square().mean(-1, keepdim=True).sqrt() + eps)).flatten(-2) * gain
-    return y * F.silu(gate) if before else y
-
-
-@_signature
-def statistics_detached(x, gate, gain, groups, before, eps):
-    y = (x if before else x * F.silu(gate)).unflatten(-1, (groups, -1))
-    scale = torch.rsqrt(y.square().mean(-1, keepdim=True) + eps).detach()
-    y = (y * scale).flatten(-2) * gain
-    return y * F.silu(gate) if before else y
-
-
-def gate_in_low_precision(
-    x, gate, gain=None, groups=1, norm_before_gate=False, eps=1e-5
-):
-    gain = torch.ones(x.shape[-1]).to(x.dtype) if gain is None else gain
-    if norm_before_gate:
-        return _norm(x, groups, eps) * gain * F.silu(gate)
-    return _norm(x * F.silu(gate), groups, eps) * gain
-
-
-GATED_WRONG = [
-    gate_on_the_other_side,
-    always_gate_first,
-    always_norm_first,
-    gate_without_silu,
-    sigmoid_for_silu,
-    silu_on_x,
-    statistics_over_all_groups,
-    groups_interleaved,
-    group_size_for_group_count,
-    sum_for_mean,
-    divided_by_the_root_of_the_groups,
-    gain_before_the_norm,
-    gated_twice,
-    mean_subtracted,
-    eps_outside_the_root,
-    statistics_detached,
-    gate_in_low_precision,
-]
-
-
-@pytest.mark.parametrize("variant", GATED_WRONG, ids=lambda v: v.__name__)
-def test_gated_known_wrong(variant, known_wrong):
-    known_wrong.rejected_by(GATED, variant)
+test_gated, test_gated_known_wrong = suite(gated_rms_norm, GATED)
 
 
 # The classes of transformers ---------------------------------------------------
@@ -380,65 +212,7 @@ def check_parts_low_precision(function):
 PARTS = [check_parts, check_parts_default, check_parts_low_precision]
 
 
-def one_norm_for_all_three(projected, rank, states, gains=(None,) * 3, eps=1e-6):
-    parts = rms_norm(projected, eps=eps).split((rank, states, states), -1)
-    return tuple(p if g is None else p * g for p, g in zip(parts, gains, strict=True))
-
-
-def only_b_and_c(projected, rank, states, gains=(None,) * 3, eps=1e-6):
-    dt, b, c = projected.split((rank, states, states), -1)
-    return dt, rms_norm(b, gains[1], eps), rms_norm(c, gains[2], eps)
-
-
-def b_and_c_exchanged(projected, rank, states, gains=(None,) * 3, eps=1e-6):
-    dt, b, c = normed_parameters(projected, rank, states, gains, eps)
-    return dt, c, b
-
-
-def dt_last(projected, rank, states, gains=(None,) * 3, eps=1e-6):
-    b, c, dt = projected.split((states, states, rank), -1)
-    parts = zip((dt, b, c), gains, strict=True)
-    return tuple(rms_norm(part, gain, eps) for part, gain in parts)
-
-
-def unit_length(projected, rank, states, gains=(None,) * 3, eps=1e-6):
-    parts = normed_parameters(projected, rank, states, gains, eps)
-    return tuple(part / part.shape[-1] ** 0.5 for part in parts)
-
-
-def gains_ignored(projected, rank, states, gains=(None,) * 3, eps=1e-6):
-    return normed_parameters(projected, rank, states, eps=eps)
-
-
-def eps_ignored(projected, rank, states, gains=(None,) * 3, eps=1e-6):
-    return normed_parameters(projected, rank, states, gains)
-
-
-def softplus_inside(projected, rank, states, gains=(None,) * 3, eps=1e-6):
-    dt, b, c = normed_parameters(projected, rank, states, gains, eps)
-    return F.softplus(dt), b, c
-
-
-PARTS_WRONG = [
-    one_norm_for_all_three,
-    only_b_and_c,
-    b_and_c_exchanged,
-    dt_last,
-    unit_length,
-    gains_ignored,
-    eps_ignored,
-    softplus_inside,
-]
-
-
-@pytest.mark.parametrize("check", PARTS, ids=lambda f: f.__name__)
-def test_parameters(check):
-    check(normed_parameters)
-
-
-@pytest.mark.parametrize("variant", PARTS_WRONG, ids=lambda v: v.__name__)
-def test_parameters_known_wrong(variant, known_wrong):
-    known_wrong.rejected_by(PARTS, variant)
+test_parameters, test_parameters_known_wrong = suite(normed_parameters, PARTS)
 
 
 def _captured(mixer, x):
