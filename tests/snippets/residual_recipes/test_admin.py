@@ -16,6 +16,7 @@ from tests.snippets.residual_recipes.pieces import (
     same_gradients,
     tokens,
 )
+from tests.wrong import suite
 
 
 def check_values_and_gradients(make):
@@ -43,41 +44,6 @@ def check_omega(make):
 
 
 BLOCK_CHECKS = [check_values_and_gradients, check_eps, check_omega]
-
-
-class omega_on_the_branch(Admin):
-    def forward(self, x):
-        return self.norm(x + self.omega * self.branch(x))
-
-
-class omega_behind_the_norm(Admin):
-    def forward(self, x):
-        return self.omega * self.norm(x + self.branch(x))
-
-
-class omega_reaches_the_branch(Admin):
-    def forward(self, x):
-        return self.norm(self.omega * x + self.branch(self.omega * x))
-
-
-class omega_in_pre_norm(Admin):
-    def forward(self, x):
-        return self.omega * x + self.branch(self.norm(x))
-
-
-class one_omega_for_all_features(Admin):
-    def __init__(self, branch, d, eps=1e-5):
-        super().__init__(branch, d, eps)
-        self.omega = torch.nn.Parameter(torch.ones(1))
-
-
-WRONG_BLOCKS = [
-    omega_on_the_branch,
-    omega_behind_the_norm,
-    omega_reaches_the_branch,
-    omega_in_pre_norm,
-    one_omega_for_all_features,
-]
 
 
 def stack(d=6, count=5):
@@ -124,94 +90,10 @@ def check_only_omega_changes(function):
 PROFILE_CHECKS = [check_profile, check_only_omega_changes]
 
 
-def _profiled(next_omega, update=lambda block, x: block.branch(x)):
-    @torch.no_grad()
-    def function(blocks, x):
-        omega, found = 1.0, []
-        for block in blocks:
-            block.omega.fill_(omega)
-            found.append(omega)
-            branch = update(block, x)
-            stream = omega * x
-            omega = float(next_omega(omega, x, stream, branch))
-            x = block.norm(stream + branch)
-        return found
-
-    return function
+test_right, test_known_wrong = suite(Admin, BLOCK_CHECKS)
 
 
-def _var(x):
-    return x.var(correction=0)
-
-
-profiled_on_the_branch_alone = _profiled(lambda o, x, s, f: _var(f) ** 0.5)
-profiled_on_the_sum = _profiled(lambda o, x, s, f: _var(s + f) ** 0.5)
-root_forgotten = _profiled(lambda o, x, s, f: _var(s) + _var(f))
-standard_deviations_added = _profiled(
-    lambda o, x, s, f: _var(s) ** 0.5 + _var(f) ** 0.5
-)
-omega_left_out_of_the_stream = _profiled(lambda o, x, s, f: (_var(x) + _var(f)) ** 0.5)
-unbiased_variance = _profiled(lambda o, x, s, f: (s.var() + f.var()) ** 0.5)
-mean_square_for_variance = _profiled(
-    lambda o, x, s, f: (s.square().mean() + f.square().mean()) ** 0.5
-)
-
-
-@torch.no_grad()
-def omega_of_the_next_block(blocks, x):
-    """Writes each block the variance that includes its own update."""
-    wanted = expected([*blocks, blocks[-1]], x)[1:]
-    for block, omega in zip(blocks, wanted, strict=True):
-        block.omega.fill_(omega)
-    return wanted
-
-
-@torch.no_grad()
-def profiled_without_the_norm(blocks, x):
-    omega, found = 1.0, []
-    for block in blocks:
-        block.omega.fill_(omega)
-        found.append(omega)
-        stream, update = omega * x, block.branch(x)
-        omega = float((_var(stream) + _var(update)) ** 0.5)
-        x = stream + update
-    return found
-
-
-WRONG_PROFILES = [
-    profiled_on_the_branch_alone,
-    profiled_on_the_sum,
-    root_forgotten,
-    standard_deviations_added,
-    omega_left_out_of_the_stream,
-    unbiased_variance,
-    mean_square_for_variance,
-    omega_of_the_next_block,
-    profiled_without_the_norm,
-]
-for _name, _variant in list(globals().items()):
-    if any(_variant is each for each in WRONG_PROFILES):
-        _variant.__name__ = _name
-
-
-@pytest.mark.parametrize("check", BLOCK_CHECKS, ids=lambda f: f.__name__)
-def test_right(check):
-    check(Admin)
-
-
-@pytest.mark.parametrize("check", PROFILE_CHECKS, ids=lambda f: f.__name__)
-def test_right_profile(check):
-    check(profile)
-
-
-@pytest.mark.parametrize("variant", WRONG_BLOCKS, ids=lambda v: v.__name__)
-def test_known_wrong(variant, known_wrong):
-    known_wrong.rejected_by(BLOCK_CHECKS, variant)
-
-
-@pytest.mark.parametrize("variant", WRONG_PROFILES, ids=lambda v: v.__name__)
-def test_known_wrong_profile(variant, known_wrong):
-    known_wrong.rejected_by(PROFILE_CHECKS, variant)
+test_right_profile, test_known_wrong_profile = suite(profile, PROFILE_CHECKS)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])

@@ -2,7 +2,6 @@
 
 import pytest
 import torch
-from torch import nn
 
 from snippets.residual_recipes.attention_residuals import (
     AttentionResidual,
@@ -17,6 +16,7 @@ from tests.snippets.residual_recipes.pieces import (
     same_gradients,
     tokens,
 )
+from tests.wrong import suite
 
 SHAPES = ((3, 7), (2, 3, 31), (4, 4, 4), (1, 2, 3, 9))
 
@@ -69,55 +69,6 @@ def check_tokens_do_not_mix(make):
 CHECKS = [check_values_and_gradients, check_start, check_tokens_do_not_mix]
 
 
-def _mix(logits_of=None, dim=0, values_of=None, weights_of=None):
-    class Changed(DepthAttention):
-        def forward(self, sources):
-            values = torch.stack(sources)
-            normed = self.norm(values)
-            logits = logits_of(self, values) if logits_of else normed @ self.query
-            weights = weights_of(logits) if weights_of else logits.softmax(dim)
-            if values_of:
-                values = values_of(self, values)
-            return (weights.unsqueeze(-1) * values).sum(0)
-
-    return Changed
-
-
-softmax_over_tokens = _mix(dim=-1)
-softmax_over_the_batch = _mix(dim=1)
-softmax_over_all_entries = _mix(
-    weights_of=lambda logits: logits.flatten().softmax(0).view_as(logits)
-)
-values_normalized = _mix(values_of=lambda s, v: s.norm(v))
-keys_not_normalized = _mix(logits_of=lambda s, v: v @ s.query)
-sigmoid_for_softmax = _mix(weights_of=torch.sigmoid)
-logits_over_root_d = _mix(
-    logits_of=lambda s, v: s.norm(v) @ s.query / v.shape[-1] ** 0.5
-)
-sum_for_mean = _mix(weights_of=lambda logits: logits.softmax(0) * len(logits))
-weights_detached = _mix(weights_of=lambda logits: logits.softmax(0).detach())
-
-
-class random_query(DepthAttention):
-    def __init__(self, d):
-        super().__init__(d)
-        nn.init.normal_(self.query)
-
-
-WRONG = [
-    softmax_over_tokens,
-    softmax_over_the_batch,
-    softmax_over_all_entries,
-    values_normalized,
-    keys_not_normalized,
-    sigmoid_for_softmax,
-    logits_over_root_d,
-    sum_for_mean,
-    weights_detached,
-    random_query,
-]
-
-
 def check_block(make):
     for shape in SHAPES:
         d = shape[-1]
@@ -136,53 +87,10 @@ def check_block(make):
         same_gradients(end(state), wanted, [x, *matrices], 1e-6)
 
 
-def _block(change):
-    class Changed(AttentionResidual):
-        def forward(self, sources):
-            return change(self, sources)
-
-    return Changed
+test_right, test_known_wrong = suite(DepthAttention, CHECKS)
 
 
-running_sums_for_updates = _block(lambda s, v: (*v, v[-1] + s.branch(s.norm(s.mix(v)))))
-mean_added_to_the_update = _block(
-    lambda s, v: (*v, s.mix(v) + s.branch(s.norm(s.mix(v))))
-)
-embedding_left_out = _block(
-    lambda s, v: (*v, s.branch(s.norm(s.mix(v[1:] if len(v) > 1 else v))))
-)
-pre_norm_missing = _block(lambda s, v: (*v, s.branch(s.mix(v))))
-last_source_only = _block(lambda s, v: (*v, s.branch(s.norm(s.mix(v[-1:])))))
-
-WRONG_BLOCKS = [
-    running_sums_for_updates,
-    mean_added_to_the_update,
-    embedding_left_out,
-    pre_norm_missing,
-    last_source_only,
-]
-for _name, _variant in list(globals().items()):
-    if any(_variant is each for each in WRONG + WRONG_BLOCKS):
-        _variant.__name__ = _name
-
-
-@pytest.mark.parametrize("check", CHECKS, ids=lambda f: f.__name__)
-def test_right(check):
-    check(DepthAttention)
-
-
-def test_right_block():
-    check_block(AttentionResidual)
-
-
-@pytest.mark.parametrize("variant", WRONG, ids=lambda v: v.__name__)
-def test_known_wrong(variant, known_wrong):
-    known_wrong.rejected_by(CHECKS, variant)
-
-
-@pytest.mark.parametrize("variant", WRONG_BLOCKS, ids=lambda v: v.__name__)
-def test_known_wrong_block(variant, known_wrong):
-    known_wrong.rejected_by([check_block], variant)
+test_right_block, test_known_wrong_block = suite(AttentionResidual, [check_block])
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])

@@ -3,7 +3,6 @@
 import pytest
 import torch
 from torch import nn
-from torch.nn import functional as F
 
 from snippets.residual_recipes.gpas import GPAS, PreNormGPAS
 from tests.snippets.residual_recipes.pieces import (
@@ -14,6 +13,7 @@ from tests.snippets.residual_recipes.pieces import (
     layer_norm,
     tokens,
 )
+from tests.wrong import suite
 
 
 def gated(make, gate):
@@ -71,45 +71,6 @@ CHECKS = [
 ]
 
 
-def _gpas(change):
-    class Changed(GPAS):
-        def forward(self, x):
-            return change(self, x)
-
-    return Changed
-
-
-stop_gradient_missing = _gpas(lambda s, x: x - F.silu(s.gate) * x)
-stop_gradient_on_the_wrong_term = _gpas(lambda s, x: x.detach() - F.silu(s.gate) * x)
-all_detached = _gpas(lambda s, x: (x - F.silu(s.gate) * x).detach() + 0 * s.gate)
-gate_detached = _gpas(lambda s, x: x - (F.silu(s.gate) * x).detach() + 0 * s.gate)
-gate_without_silu = _gpas(lambda s, x: x - s.gate * x.detach())
-sigmoid_for_silu = _gpas(lambda s, x: x - torch.sigmoid(s.gate) * x.detach())
-values_grow = _gpas(lambda s, x: x + F.silu(s.gate) * x.detach())
-gradient_scaled_back_up = _gpas(
-    lambda s, x: (1 - F.silu(s.gate)) * x.detach() + (x - x.detach()) * 2
-)
-
-
-class gate_starts_at_one(GPAS):
-    def __init__(self):
-        super().__init__()
-        nn.init.ones_(self.gate)
-
-
-WRONG = [
-    stop_gradient_missing,
-    stop_gradient_on_the_wrong_term,
-    all_detached,
-    gate_detached,
-    gate_without_silu,
-    sigmoid_for_silu,
-    values_grow,
-    gradient_scaled_back_up,
-    gate_starts_at_one,
-]
-
-
 def check_block(make):
     for shape in SHAPES:
         d = shape[-1]
@@ -124,45 +85,10 @@ def check_block(make):
         close(found, wanted, 1e-8)
 
 
-def _block(change):
-    class Changed(PreNormGPAS):
-        def forward(self, x):
-            return change(self, x)
-
-    return Changed
+test_right, test_known_wrong = suite(GPAS, CHECKS)
 
 
-gpas_on_the_branch = _block(lambda s, x: x + s.gpas(s.branch(s.norm(x))))
-gpas_on_the_shortcut_alone = _block(lambda s, x: s.gpas(x) + s.branch(s.norm(x)))
-gpas_in_front_of_the_norm = _block(lambda s, x: x + s.branch(s.norm(s.gpas(x))))
-
-WRONG_BLOCKS = [
-    gpas_on_the_branch,
-    gpas_on_the_shortcut_alone,
-    gpas_in_front_of_the_norm,
-]
-for _name, _variant in list(globals().items()):
-    if any(_variant is each for each in WRONG + WRONG_BLOCKS):
-        _variant.__name__ = _name
-
-
-@pytest.mark.parametrize("check", CHECKS, ids=lambda f: f.__name__)
-def test_right(check):
-    check(GPAS)
-
-
-def test_right_block():
-    check_block(PreNormGPAS)
-
-
-@pytest.mark.parametrize("variant", WRONG, ids=lambda v: v.__name__)
-def test_known_wrong(variant, known_wrong):
-    known_wrong.rejected_by(CHECKS, variant)
-
-
-@pytest.mark.parametrize("variant", WRONG_BLOCKS, ids=lambda v: v.__name__)
-def test_known_wrong_block(variant, known_wrong):
-    known_wrong.rejected_by([check_block], variant)
+test_right_block, test_known_wrong_block = suite(PreNormGPAS, [check_block])
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])

@@ -4,8 +4,6 @@ import math
 
 import pytest
 import torch
-from torch import nn
-from torch.nn import functional as F
 
 from snippets.deepnorm.block import Attention, FeedForward, initialize
 from snippets.residual_recipes.magneto import NormedLinear, magneto_gains, sub_ln
@@ -16,6 +14,7 @@ from tests.snippets.residual_recipes.pieces import (
     same_gradients,
     tokens,
 )
+from tests.wrong import suite
 
 STACKS = [(1, 0), (6, 0), (0, 1), (0, 7), (0, 1000), (1, 1), (6, 18), (18, 6)]
 
@@ -87,70 +86,6 @@ def check_names_that_are_drawn(function):
 CHECKS = [check_network, check_attention, check_names_that_are_drawn]
 
 
-def _replaced(make, names=("output", "down")):
-    def function(branch):
-        for name, layer in list(branch.named_children()):
-            if name in names:
-                setattr(branch, name, make(layer.in_features, layer.out_features))
-        return branch
-
-    return function
-
-
-class _Behind(NormedLinear):
-    def __init__(self, fan_in, fan_out):
-        super().__init__(fan_in, fan_out)
-        self.norm = nn.LayerNorm(fan_out)
-
-    def forward(self, x):
-        return self.norm(F.linear(x, self.weight))
-
-
-class _Detached(NormedLinear):
-    def forward(self, x):
-        centred = x - x.mean(-1, keepdim=True)
-        std = (x.var(-1, correction=0, keepdim=True) + 1e-5).sqrt().detach()
-        return F.linear(self.norm.weight * centred / std + self.norm.bias, self.weight)
-
-
-class _Root(NormedLinear):
-    def __init__(self, fan_in, fan_out):
-        super().__init__(fan_in, fan_out)
-        self.norm = nn.LayerNorm(fan_in)
-        self.rms = nn.RMSNorm(fan_in)
-
-    def forward(self, x):
-        return F.linear(self.norm.weight * self.rms(x), self.weight)
-
-
-norm_behind_the_last_matrix = _replaced(_Behind)
-statistics_detached = _replaced(_Detached)
-rms_norm_inside = _replaced(_Root)
-norm_in_front_of_the_first_matrix = _replaced(NormedLinear, ("value", "up"))
-attention_forgotten = _replaced(NormedLinear, ("down",))
-network_forgotten = _replaced(NormedLinear, ("output",))
-
-
-def inner_norm_missing(branch):
-    return branch
-
-
-def norm_on_queries_and_keys_too(branch):
-    return _replaced(NormedLinear, ("output", "down", "query", "key"))(branch)
-
-
-WRONG = [
-    norm_behind_the_last_matrix,
-    statistics_detached,
-    rms_norm_inside,
-    norm_in_front_of_the_first_matrix,
-    attention_forgotten,
-    network_forgotten,
-    inner_norm_missing,
-    norm_on_queries_and_keys_too,
-]
-
-
 def torchscale(n, m):
     """As torchscale's encoder.py and decoder.py write it."""
     if n and m:
@@ -164,64 +99,8 @@ def check_gains(function):
         assert function(n, m) == pytest.approx(torchscale(n, m)), (n, m)
 
 
-def _each(change):
-    def function(encoder_layers=0, decoder_layers=0):
-        gains = magneto_gains(encoder_layers, decoder_layers)
-        return {
-            k: change(gain, encoder_layers, decoder_layers) for k, gain in gains.items()
-        }
-
-    return function
-
-
-root_of_log_n = _each(lambda g, n, m: g if n and m else math.log(n or m) ** 0.5)
-log_without_the_root = _each(lambda g, n, m: g**2)
-one_over_the_gain = _each(lambda g, n, m: 1 / g)
-log_of_sublayers = _each(
-    lambda g, n, m: g if n and m else math.log(4 * (n or m)) ** 0.5
-)
-log_to_base_two = _each(lambda g, n, m: g / math.log(2) ** 0.5)
-deepnorm_beta = _each(lambda g, n, m: (8 * (n or m)) ** -0.25)
-
-
-def cross_attention_forgotten(encoder_layers=0, decoder_layers=0):
-    n, m = encoder_layers, decoder_layers
-    return {
-        k: math.log(2 * v) ** 0.5 for k, v in {"encoder": n, "decoder": m}.items() if v
-    }
-
-
-WRONG_GAINS = [
-    root_of_log_n,
-    log_without_the_root,
-    one_over_the_gain,
-    log_of_sublayers,
-    log_to_base_two,
-    deepnorm_beta,
-    cross_attention_forgotten,
-]
-for _name, _variant in list(globals().items()):
-    if any(_variant is each for each in WRONG + WRONG_GAINS):
-        _variant.__name__ = _name
-
-
-@pytest.mark.parametrize("check", CHECKS, ids=lambda f: f.__name__)
-def test_right(check):
-    check(sub_ln)
-
-
-def test_right_gains():
-    check_gains(magneto_gains)
-
-
-@pytest.mark.parametrize("variant", WRONG, ids=lambda v: v.__name__)
-def test_known_wrong(variant, known_wrong):
-    known_wrong.rejected_by(CHECKS, variant)
-
-
-@pytest.mark.parametrize("variant", WRONG_GAINS, ids=lambda v: v.__name__)
-def test_known_wrong_gains(variant, known_wrong):
-    known_wrong.rejected_by([check_gains], variant)
+test_right, test_known_wrong = suite(sub_ln, CHECKS)
+test_right_gains, test_known_wrong_gains = suite(magneto_gains, [check_gains])
 
 
 @pytest.mark.parametrize("layers", [(0, 0), (-1, 0), (3, -1)])

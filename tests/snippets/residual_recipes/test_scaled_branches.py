@@ -22,6 +22,7 @@ from tests.snippets.residual_recipes.pieces import (
     same_gradients,
     tokens,
 )
+from tests.wrong import suite
 
 
 def layer_scaled(make, d, start=0.1):
@@ -48,49 +49,6 @@ def check_layer_scale_start(make):
 
 
 LAYER_SCALE_CHECKS = [check_layer_scale, check_layer_scale_start]
-
-
-def _scaled(change):
-    class Changed(LayerScale):
-        def forward(self, x):
-            return change(self, x)
-
-    return Changed
-
-
-class scale_starts_at_zero(LayerScale):
-    def __init__(self, branch, norm, d, start):
-        super().__init__(branch, norm, d, 0.0)
-
-
-class scale_starts_at_one(LayerScale):
-    def __init__(self, branch, norm, d, start):
-        super().__init__(branch, norm, d, 1.0)
-
-
-class one_scale_for_all_features(LayerScale):
-    def __init__(self, branch, norm, d, start):
-        super().__init__(branch, norm, 1, start)
-
-
-scale_behind_the_sum = _scaled(lambda s, x: s.scale * (x + s.branch(s.norm(x))))
-scale_on_the_stream = _scaled(lambda s, x: s.scale * x + s.branch(s.norm(x)))
-scale_in_front_of_the_branch = _scaled(lambda s, x: x + s.branch(s.scale * s.norm(x)))
-convex_mixture = _scaled(lambda s, x: (1 - s.scale) * x + s.scale * s.branch(s.norm(x)))
-pre_norm_forgotten = _scaled(lambda s, x: x + s.scale * s.branch(x))
-scale_detached = _scaled(lambda s, x: x + s.scale.detach() * s.branch(s.norm(x)))
-
-WRONG_LAYER_SCALES = [
-    scale_starts_at_zero,
-    scale_starts_at_one,
-    one_scale_for_all_features,
-    scale_behind_the_sum,
-    scale_on_the_stream,
-    scale_in_front_of_the_branch,
-    convex_mixture,
-    pre_norm_forgotten,
-    scale_detached,
-]
 
 
 @pytest.mark.parametrize(
@@ -121,39 +79,6 @@ def check_default_exponent(make):
 DEPTH_CHECKS = [check_depth_scaled, check_default_exponent]
 
 
-def _depth(change):
-    class Changed(DepthScaled):
-        def forward(self, x):
-            return change(self, x)
-
-    return Changed
-
-
-class root_by_default(DepthScaled):
-    def __init__(self, branch, norm, m, exponent=0.5):
-        super().__init__(branch, norm, m, exponent)
-
-
-class factor_turned_over(DepthScaled):
-    def __init__(self, branch, norm, m, exponent=1.0):
-        super().__init__(branch, norm, 1 / m, exponent)
-
-
-factor_on_the_norm = _depth(lambda s, x: x + s.branch(s.factor * s.norm(x)))
-factor_on_the_sum = _depth(lambda s, x: s.factor * (x + s.branch(s.norm(x))))
-factor_on_the_stream = _depth(lambda s, x: s.factor * x + s.branch(s.norm(x)))
-factor_missing = _depth(lambda s, x: x + s.branch(s.norm(x)))
-
-WRONG_DEPTHS = [
-    root_by_default,
-    factor_turned_over,
-    factor_on_the_norm,
-    factor_on_the_sum,
-    factor_on_the_stream,
-    factor_missing,
-]
-
-
 def check_adam_factors(function):
     """The learning rates, decay and ε of nanoGPT-mup's branch `completep`."""
     for depth in (1.0, 4.0, 16.0):
@@ -169,35 +94,6 @@ def check_adam_factors(function):
                 )
                 found = function(depth, width, exponent)
                 assert found == pytest.approx(wanted), (depth, width, exponent)
-
-
-def _factors(**changes):
-    def function(depth, width=1.0, exponent=1.0):
-        right = adam_factors(depth, width, exponent)
-        return right._replace(
-            **{k: change(depth, width, exponent) for k, change in changes.items()}
-        )
-
-    return function
-
-
-rate_falls_with_depth_at_exponent_one = _factors(
-    matrices=lambda d, w, a: d**-a / w, vectors=lambda d, w, a: d**-a
-)
-rate_falls_with_the_root_of_width = _factors(
-    matrices=lambda d, w, a: d ** (a - 1) / w**0.5
-)
-epsilon_not_scaled = _factors(epsilon=lambda d, w, a: 1.0)
-vectors_forgotten = _factors(vectors=lambda d, w, a: 1.0)
-decay_not_scaled = _factors(decay=lambda d, w, a: 1.0)
-
-WRONG_FACTORS = [
-    rate_falls_with_depth_at_exponent_one,
-    rate_falls_with_the_root_of_width,
-    epsilon_not_scaled,
-    vectors_forgotten,
-    decay_not_scaled,
-]
 
 
 def sandwiches(layers, d=6):
@@ -230,59 +126,6 @@ def check_other_constants(function):
 EXIT_CHECKS = [check_exits, check_other_constants]
 
 
-def _exits(gain_of, name="post"):
-    @torch.no_grad()
-    def function(blocks, attention=0.283, network=0.432):
-        layers = len(blocks) // 2
-        for i, block in enumerate(blocks):
-            gain = gain_of(i, layers, (attention, network))
-            getattr(block, name).gain.fill_(gain)
-
-    return function
-
-
-root_of_sublayers = _exits(lambda i, n, c: c[i % 2] / (2 * n) ** 0.5)
-own_index_for_the_depth = _exits(lambda i, n, c: c[i % 2] / (i // 2 + 1) ** 0.5)
-depth_without_the_root = _exits(lambda i, n, c: c[i % 2] / n)
-constants_swapped = _exits(lambda i, n, c: c[1 - i % 2] / n**0.5)
-one_constant_for_both = _exits(lambda i, n, c: c[0] / n**0.5)
-constants_forgotten = _exits(lambda i, n, c: n**-0.5)
-entrance_for_exit = _exits(lambda i, n, c: c[i % 2] / n**0.5, "pre")
-
-
-@torch.no_grad()
-def gains_multiplied(blocks, attention=0.283, network=0.432):
-    for i, block in enumerate(blocks):
-        constant = (attention, network)[i % 2]
-        block.post.gain.mul_(constant / (len(blocks) // 2) ** 0.5)
-
-
-@torch.no_grad()
-def gains_frozen(blocks, attention=0.283, network=0.432):
-    scale_exits(blocks, attention, network)
-    for block in blocks:
-        block.post.gain.requires_grad_(False)
-
-
-WRONG_EXITS = [
-    root_of_sublayers,
-    own_index_for_the_depth,
-    depth_without_the_root,
-    constants_swapped,
-    one_constant_for_both,
-    constants_forgotten,
-    entrance_for_exit,
-    gains_multiplied,
-    gains_frozen,
-]
-for _name, _variant in list(globals().items()):
-    if any(
-        _variant is each
-        for each in WRONG_LAYER_SCALES + WRONG_DEPTHS + WRONG_FACTORS + WRONG_EXITS
-    ):
-        _variant.__name__ = _name
-
-
 @pytest.mark.parametrize(
     ("checks", "right"),
     [
@@ -297,24 +140,12 @@ def test_right(checks, right):
         check(right)
 
 
-@pytest.mark.parametrize("variant", WRONG_LAYER_SCALES, ids=lambda v: v.__name__)
-def test_known_wrong_layer_scale(variant, known_wrong):
-    known_wrong.rejected_by(LAYER_SCALE_CHECKS, variant)
-
-
-@pytest.mark.parametrize("variant", WRONG_DEPTHS, ids=lambda v: v.__name__)
-def test_known_wrong_depth_scaled(variant, known_wrong):
-    known_wrong.rejected_by(DEPTH_CHECKS, variant)
-
-
-@pytest.mark.parametrize("variant", WRONG_FACTORS, ids=lambda v: v.__name__)
-def test_known_wrong_adam_factors(variant, known_wrong):
-    known_wrong.rejected_by([check_adam_factors], variant)
-
-
-@pytest.mark.parametrize("variant", WRONG_EXITS, ids=lambda v: v.__name__)
-def test_known_wrong_exits(variant, known_wrong):
-    known_wrong.rejected_by(EXIT_CHECKS, variant)
+test_layer_scale, test_known_wrong_layer_scale = suite(LayerScale, LAYER_SCALE_CHECKS)
+test_depth_scaled, test_known_wrong_depth_scaled = suite(DepthScaled, DEPTH_CHECKS)
+test_adam_factors, test_known_wrong_adam_factors = suite(
+    adam_factors, [check_adam_factors]
+)
+test_exits, test_known_wrong_exits = suite(scale_exits, EXIT_CHECKS)
 
 
 @pytest.mark.parametrize("count", [0, 1, 5])

@@ -6,6 +6,7 @@ from torch import nn
 
 from snippets.deepnorm.block import Attention, FeedForward, initialize
 from snippets.residual_recipes.t_fixup import t_fixup, t_fixup_factor
+from tests.wrong import suite
 
 LAYERS = (1, 6, 12, 200)
 
@@ -18,28 +19,6 @@ def check_factor(function):
         assert function("decoder", layers) == pytest.approx(
             (9 * layers) ** (-1.0 / 4.0)
         )
-
-
-def exponent_of_one_half(stack, layers):
-    return t_fixup_factor(stack, layers) ** 2
-
-
-def stacks_swapped(stack, layers):
-    return t_fixup_factor("decoder" if stack == "encoder" else "encoder", layers)
-
-
-def constant_inside_the_root(stack, layers):
-    if stack == "encoder":
-        return (0.67 * layers) ** -0.25
-    return t_fixup_factor(stack, layers)
-
-
-def deepnorm_beta_for_both(stack, layers):
-    return (8 * layers) ** -0.25
-
-
-def sublayers_counted(stack, layers):
-    return t_fixup_factor(stack, (2 if stack == "encoder" else 3) * layers)
 
 
 def drawn():
@@ -61,55 +40,10 @@ def check_what_is_scaled(function):
             assert torch.allclose(weight.detach(), wanted, rtol=1e-6), name
 
 
-def _scales(names, power=1.0):
-    @torch.no_grad()
-    def function(branch, factor):
-        for name, layer in branch.named_modules():
-            if name.rpartition(".")[2] in names:
-                layer.weight.mul_(factor**power)
-
-    return function
+test_factor, test_known_wrong_factor = suite(t_fixup_factor, [check_factor])
 
 
-ALL = ("query", "key", "value", "output", "up", "down")
-queries_and_keys_too = _scales(ALL)
-queries_and_keys_only = _scales(ALL[:2])
-value_forgotten = _scales(ALL[3:])
-writers_only = _scales(("output", "down"))
-factor_squared = _scales(ALL[2:], 2.0)
-
-WRONG_FACTORS = [
-    exponent_of_one_half,
-    stacks_swapped,
-    constant_inside_the_root,
-    deepnorm_beta_for_both,
-    sublayers_counted,
-]
-WRONG = [
-    queries_and_keys_too,
-    queries_and_keys_only,
-    value_forgotten,
-    writers_only,
-    factor_squared,
-]
-for _name, _variant in list(globals().items()):
-    if any(_variant is each for each in WRONG):
-        _variant.__name__ = _name
-
-
-def test_right():
-    check_factor(t_fixup_factor)
-    check_what_is_scaled(t_fixup)
-
-
-@pytest.mark.parametrize("variant", WRONG_FACTORS, ids=lambda v: v.__name__)
-def test_known_wrong_factor(variant, known_wrong):
-    known_wrong.rejected_by([check_factor], variant)
-
-
-@pytest.mark.parametrize("variant", WRONG, ids=lambda v: v.__name__)
-def test_known_wrong(variant, known_wrong):
-    known_wrong.rejected_by([check_what_is_scaled], variant)
+test_right, test_known_wrong = suite(t_fixup, [check_what_is_scaled])
 
 
 def test_stack_is_named():
