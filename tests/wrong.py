@@ -10,7 +10,7 @@ from unittest import mock
 import pytest
 
 from scripts.site.data import known_wrong as changes_of_text
-from scripts.site.data.reference_lists import rejected_data
+from scripts.site.data.reference_lists import changes, rejected_data
 
 
 def variant(right, name: str, changes: str | list[str]):
@@ -51,6 +51,24 @@ class Variant:
         self.suite, self.__name__, self.make = suite, name, make
 
 
+def variants(
+    right,
+    made: Callable = lambda judged: judged,
+    functions: Iterable[Callable] = (),
+    known_as: str = "",
+) -> list[Variant]:
+    """The wrong versions of ``right``: see ``suite``."""
+    _, page, *rest = right.__module__.split(".")
+    key = known_as or ".".join([*rest, right.__name__])
+
+    def changed(name, change):
+        return Variant(key, name, lambda: made(variant(right, name, change)))
+
+    listed = changes(rejected_data().get(page, {}).get(key, {}))
+    found = [changed(name, change) for name, change in listed.items()]
+    return found + [Variant(key, f.__name__, lambda f=f: f) for f in functions]
+
+
 def suite(
     right,
     checks: list[Callable],
@@ -65,21 +83,14 @@ def suite(
     the functions, into what the checks take. ``known_as`` is the name below which the
     data has them, where that is not file and name of ``right``.
     """
-    _, page, *rest = right.__module__.split(".")
-    key = known_as or ".".join([*rest, right.__name__])
-    listed = rejected_data().get(page, {}).get(key, {})
-    variants = [
-        Variant(key, name, lambda n=name, t=texts: made(variant(right, n, t["change"])))
-        for name, texts in listed.items()
-        if "change" in texts
-    ]
-    variants += [Variant(key, f.__name__, lambda f=f: f) for f in functions]
 
     @pytest.mark.parametrize("check", checks, ids=lambda check: check.__name__)
     def test_right(check):
         check(made(right))
 
-    @pytest.mark.parametrize("wrong", variants, ids=lambda wrong: wrong.__name__)
+    known = variants(right, made, functions, known_as)
+
+    @pytest.mark.parametrize("wrong", known, ids=lambda wrong: wrong.__name__)
     def test_known_wrong(wrong, known_wrong):
         known_wrong.rejected_by(checks, wrong.make(), wrong.__name__)
 

@@ -19,6 +19,7 @@ JINJA = re.compile(r"\{%.*?%\}|\{\{.*?\}\}|\{#.*?#\}", re.DOTALL)
 # Keys of data whose values are no sentences.
 NAMES = {"id", "page", "met", "was", "cite", "source", "evidence", "eps", "released"}
 NAMES |= {"document", "model", "family", "variant", "architecture", "url", "answer"}
+NAMES |= {"change"}  # of a known-wrong variant: code
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from scripts.site.reading.files import SourceError, read_text
 from scripts.site.reading.source import SNIPPETS
 
 CHANGE = re.compile(r"(everywhere )?(.+?) =>(?: (.*))?", re.DOTALL)
+MARK = re.compile(r" *# \(\d+\)!$", re.MULTILINE)  # where the page has a note
 IMPORT = re.compile(r"^from snippets\.([\w.]+) import", re.MULTILINE)
 
 
@@ -87,7 +88,7 @@ def difference(module: str, name: str, changes: str | list[str]) -> list[str]:
     """The lines that go, with '-', and those that come, with '+'."""
     found = []
     for where, text in changed(module, name, changes).items():
-        old, new = text_of(where).splitlines(), text.splitlines()
+        old, new = (MARK.sub("", t).splitlines() for t in (text_of(where), text))
         lines = []
         blocks = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
         for kind, i, j, k, m in blocks:
