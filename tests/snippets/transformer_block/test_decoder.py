@@ -7,7 +7,8 @@ from snippets.rms_norm.reference import RMSNorm
 from snippets.transformer_block.decoder import Attention, Decoder, Sizes, rotate
 from tests.snippets.transformer_block import float64
 from tests.snippets.transformer_block.float64 import PLAIN, QK, close
-from tests.snippets.transformer_block.wrong_decoder import WRONG as VARIANTS
+from tests.snippets.transformer_block.wrong_decoder import norm_returns_float32
+from tests.wrong import suite
 
 FAINT = Sizes(24, 1, 3, 1, 8, 40, 31, eps=1e-3, base=1e4, qk_norm=True)
 
@@ -88,14 +89,7 @@ CHECKS = [
 ]
 
 
-@pytest.mark.parametrize("check", CHECKS, ids=lambda f: f.__name__)
-def test_right(check):
-    check(Decoder)
-
-
-@pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: v.__name__)
-def test_known_wrong(variant, known_wrong):
-    known_wrong.rejected_by(CHECKS, variant)
+test_right, test_known_wrong = suite(Decoder, CHECKS, functions=[norm_returns_float32])
 
 
 # What the page says ----------------------------------------------------------

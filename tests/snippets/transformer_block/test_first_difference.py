@@ -10,6 +10,7 @@ from snippets.transformer_block.first_difference import first_difference
 from snippets.transformer_block.norm_calls import NormCall, is_norm, norm_calls
 from tests.snippets.transformer_block import float64
 from tests.snippets.transformer_block.float64 import QK
+from tests.wrong import suite
 
 
 def call(name, x, y):
@@ -120,130 +121,7 @@ CHECKS = [
 ]
 
 
-def _report(ours, theirs, differs):
-    for a, b in zip(ours, theirs, strict=False):
-        if differs(a.x, b.x):
-            return f"{a.name}: input shape {tuple(a.x.shape)}, not {tuple(b.x.shape)}"
-        if differs(a.y, b.y):
-            return f"{a.name}: same input, output {a.y.dtype}, not {b.y.dtype}"
-    if len(ours) != len(theirs):
-        longer = max(ours, theirs, key=len)
-        return f"{longer[min(len(ours), len(theirs))].name}: only in one model"
-    return "all norms agree"
-
-
-def _exact(a, b):
-    return (
-        a.shape != b.shape or a.dtype != b.dtype or not torch.allclose(a, b, rtol=1e-4)
-    )
-
-
-def compares_shapes_only(ours, theirs):
-    return _report(ours, theirs, lambda a, b: a.shape != b.shape or a.dtype != b.dtype)
-
-
-def accepts_a_high_cosine(ours, theirs):
-    def differs(a, b):
-        if a.shape != b.shape or a.dtype != b.dtype:
-            return True
-        return not torch.cosine_similarity(a.flatten(), b.flatten(), 0) > 0.999
-
-    return _report(ours, theirs, differs)
-
-
-def absolute_tolerance_only(ours, theirs):
-    def differs(a, b):
-        if a.shape != b.shape or a.dtype != b.dtype:
-            return True
-        return not (a - b).abs().max() <= 1e-3
-
-    return _report(ours, theirs, differs)
-
-
-def bit_for_bit(ours, theirs):
-    return _report(ours, theirs, lambda a, b: not torch.equal(a, b))
-
-
-def lets_nan_pass(ours, theirs):
-    def differs(a, b):
-        if a.shape != b.shape or a.dtype != b.dtype:
-            return True
-        return bool((a - b).abs().max() > 1e-4 * a.abs().max())
-
-    return _report(ours, theirs, differs)
-
-
-def ignores_the_dtype(ours, theirs):
-    def differs(a, b):
-        return a.shape != b.shape or not torch.allclose(a, b.to(a.dtype), rtol=1e-4)
-
-    return _report(ours, theirs, differs)
-
-
-def looks_at_outputs_first(ours, theirs):
-    for a, b in zip(ours, theirs, strict=False):
-        if _exact(a.y, b.y):
-            return f"{a.name}: same input, output {a.y.dtype}, not {b.y.dtype}"
-        if _exact(a.x, b.x):
-            return f"{a.name}: input shape {tuple(a.x.shape)}, not {tuple(b.x.shape)}"
-    return _report(ours, theirs, _exact)
-
-
-def looks_at_outputs_only(ours, theirs):
-    blind = [NormCall(b.name, a.x, b.y) for a, b in zip(ours, theirs, strict=False)]
-    return _report(ours, blind + theirs[len(blind) :], _exact)
-
-
-def reports_the_last_difference(ours, theirs):
-    found = _report(ours, theirs, _exact)
-    for a, b in zip(ours[::-1], theirs[::-1], strict=False):
-        if (last := _report([a], [b], _exact)) != "all norms agree":
-            return last
-    return found
-
-
-def stops_at_the_shorter_list(ours, theirs):
-    count = min(len(ours), len(theirs))
-    return _report(ours[:count], theirs[:count], _exact)
-
-
-def silent_about_the_count(ours, theirs):
-    return first_difference(ours, theirs).split(" (")[0]
-
-
-def divides_by_zero(ours, theirs):
-    def differs(a, b):
-        if a.shape != b.shape or a.dtype != b.dtype:
-            return True
-        return not (a - b).abs().max() / a.square().mean().sqrt() <= 1e-4
-
-    return _report(ours, theirs, differs)
-
-
-VARIANTS = [
-    compares_shapes_only,
-    accepts_a_high_cosine,
-    absolute_tolerance_only,
-    bit_for_bit,
-    lets_nan_pass,
-    ignores_the_dtype,
-    looks_at_outputs_first,
-    looks_at_outputs_only,
-    reports_the_last_difference,
-    stops_at_the_shorter_list,
-    silent_about_the_count,
-    divides_by_zero,
-]
-
-
-@pytest.mark.parametrize("check", CHECKS, ids=lambda f: f.__name__)
-def test_right(check):
-    check(first_difference)
-
-
-@pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: v.__name__)
-def test_known_wrong(variant, known_wrong):
-    known_wrong.rejected_by(CHECKS, variant)
+test_right, test_known_wrong = suite(first_difference, CHECKS)
 
 
 # norm_calls ------------------------------------------------------------------

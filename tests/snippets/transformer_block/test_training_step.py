@@ -13,6 +13,7 @@ from snippets.transformer_block.parameter_groups import parameter_groups
 from snippets.transformer_block.training_step import training_step
 from tests.snippets.transformer_block import float64
 from tests.snippets.transformer_block.float64 import QK, close
+from tests.wrong import suite
 
 
 class Mixed(nn.Module):
@@ -72,88 +73,7 @@ def check_decay_reaches_the_optimizer(groups_of):
 CHECKS = [check_decoder, check_mixed, check_decay_reaches_the_optimizer]
 
 
-def _groups(model, weight_decay, has_decay):
-    named = list(model.named_parameters())
-    return [
-        {
-            "params": [p for n, p in named if has_decay(n, p)],
-            "weight_decay": weight_decay,
-        },
-        {"params": [p for n, p in named if not has_decay(n, p)], "weight_decay": 0.0},
-    ]
-
-
-def decays_everything(model, weight_decay):
-    return [{"params": list(model.parameters()), "weight_decay": weight_decay}]
-
-
-def by_the_name_norm(model, weight_decay):
-    return _groups(model, weight_decay, lambda n, p: "norm" not in n)
-
-
-def by_the_name_weight(model, weight_decay):
-    return _groups(model, weight_decay, lambda n, p: n.endswith("weight"))
-
-
-def by_the_class_layer_norm(model, weight_decay):
-    vectors = {
-        id(p)
-        for module in model.modules()
-        if isinstance(module, nn.LayerNorm)
-        for p in module.parameters()
-    }
-    return _groups(model, weight_decay, lambda n, p: id(p) not in vectors)
-
-
-def biases_only(model, weight_decay):
-    return _groups(model, weight_decay, lambda n, p: not n.endswith("bias"))
-
-
-def groups_swapped(model, weight_decay):
-    return _groups(model, weight_decay, lambda n, p: p.ndim < 2)
-
-
-def gains_left_out(model, weight_decay):
-    matrices = [p for p in model.parameters() if p.ndim > 1]
-    return [{"params": matrices, "weight_decay": weight_decay}]
-
-
-def decay_hard_coded(model, weight_decay):
-    return _groups(model, 0.1, lambda n, p: p.ndim > 1)
-
-
-def embedding_without_decay(model, weight_decay):
-    return _groups(
-        model, weight_decay, lambda n, p: p.ndim > 1 and "embedding" not in n
-    )
-
-
-def scalars_with_decay(model, weight_decay):
-    return _groups(model, weight_decay, lambda n, p: p.ndim != 1)
-
-
-VARIANTS = [
-    decays_everything,
-    by_the_name_norm,
-    by_the_name_weight,
-    by_the_class_layer_norm,
-    biases_only,
-    groups_swapped,
-    gains_left_out,
-    decay_hard_coded,
-    embedding_without_decay,
-    scalars_with_decay,
-]
-
-
-@pytest.mark.parametrize("check", CHECKS, ids=lambda f: f.__name__)
-def test_right(check):
-    check(parameter_groups)
-
-
-@pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: v.__name__)
-def test_known_wrong(variant, known_wrong):
-    known_wrong.rejected_by(CHECKS, variant)
+test_right, test_known_wrong = suite(parameter_groups, CHECKS)
 
 
 # The step --------------------------------------------------------------------

@@ -22,7 +22,8 @@ from snippets.transformer_block.llama_names import llama_name
 from snippets.transformer_block.norm_calls import norm_calls
 from tests.snippets.transformer_block import float64
 from tests.snippets.transformer_block.float64 import PLAIN, QK, close
-from tests.snippets.transformer_block.wrong_decoder import WRONG
+from tests.snippets.transformer_block.wrong_decoder import norm_returns_float32
+from tests.wrong import variants
 
 MODELS = {
     "llama": (PLAIN, LlamaConfig, LlamaForCausalLM),
@@ -143,6 +144,7 @@ def test_norm_by_norm(name):
     assert first_difference(a, b) == "all norms agree"
 
 
+WRONG = variants(Decoder, functions=[norm_returns_float32])
 AFTER_THE_LAST_NORM = {"head_is_a_copy", "logits_capped"}
 BACKWARD_ONLY = {"statistics_detached"}
 LOW_PRECISION_ONLY = {"norm_returns_float32", "rotary_angles_in_low_precision"}
@@ -172,7 +174,7 @@ def test_gains_of_one_hide_bugs():
     unseen = {
         variant.__name__
         for variant in WRONG
-        if first_difference(expected, watched(variant)) == "all norms agree"
+        if first_difference(expected, watched(variant.make())) == "all norms agree"
     }
     assert unseen - HIDDEN == GAINS_ONLY
 
@@ -180,6 +182,6 @@ def test_gains_of_one_hide_bugs():
 @pytest.mark.parametrize("variant", WRONG, ids=lambda v: v.__name__)
 def test_tool_finds_the_variant(variant):
     """Every wrong decoder of this page differs at some norm, or is known not to."""
-    ours, theirs, ids = pair("qwen3", torch.float32, implementation=variant)
+    ours, theirs, ids = pair("qwen3", torch.float32, implementation=variant.make())
     found = first_difference(norm_calls(theirs, ids), norm_calls(ours, ids))
     assert (found == "all norms agree") == (variant.__name__ in HIDDEN), found
