@@ -9,6 +9,7 @@ from snippets.qk_norm.attention import Attention, largest_logit
 from snippets.qk_norm.clip import qk_clip
 from snippets.rms_norm.reference import RMSNorm
 from tests.snippets.qk_norm.float64 import SHAPES, assert_close, build, inputs
+from tests.wrong import suite
 
 MULTI, GROUPED = SHAPES[1], SHAPES[2]
 
@@ -86,116 +87,7 @@ CHECKS = [
 ]
 
 
-@torch.no_grad()
-def _apply(attention, q_part, k_part=None):
-    for layer, part in ((attention.query, q_part), (attention.key, k_part)):
-        if part is not None:
-            rows = layer.weight.view(-1, attention.width, layer.in_features)
-            rows.mul_(part[: len(rows), None, None].to(rows.dtype))
-
-
-def _factor(largest, tau):
-    return torch.where(largest > tau, tau / largest, torch.ones_like(largest))
-
-
-def _split(attention, factor):
-    if attention.heads > attention.key_heads:
-        _apply(attention, factor)
-    else:
-        _apply(attention, factor.sqrt(), factor.sqrt())
-
-
-def all_heads_clipped_together(attention, largest, tau=100.0):
-    _split(attention, _factor(largest, tau).amin().expand_as(largest))
-
-
-def whole_factor_on_both_sides(attention, largest, tau=100.0):
-    factor = _factor(largest, tau)
-    _apply(attention, factor, factor)
-
-
-def root_in_the_queries_only(attention, largest, tau=100.0):
-    _apply(attention, _factor(largest, tau).sqrt())
-
-
-def whole_factor_in_the_queries(attention, largest, tau=100.0):
-    _apply(attention, _factor(largest, tau))
-
-
-def small_heads_grow_to_tau(attention, largest, tau=100.0):
-    _split(attention, (tau / largest).abs())
-
-
-def negative_largest_flips_the_sign(attention, largest, tau=100.0):
-    _split(attention, (tau / largest).clamp(max=1.0))
-
-
-def shared_keys_shrunk_too(attention, largest, tau=100.0):
-    factor = _factor(largest, tau)
-    _apply(attention, factor.sqrt(), factor.sqrt())
-
-
-def columns_for_rows(attention, largest, tau=100.0):
-    factor = _factor(largest, tau).sqrt()
-    with torch.no_grad():
-        for layer in (attention.query, attention.key):
-            columns = layer.weight[:, : len(factor)]
-            columns.mul_(factor[: columns.shape[1]])
-
-
-def heads_interleaved(attention, largest, tau=100.0):
-    factor = _factor(largest, tau).sqrt()
-    with torch.no_grad():
-        for layer in (attention.query, attention.key):
-            rows = layer.weight.view(attention.width, -1, layer.in_features)
-            rows.mul_(factor[None, : rows.shape[1], None])
-
-
-def values_shrunk_too(attention, largest, tau=100.0):
-    factor = _factor(largest, tau)
-    _split(attention, factor)
-    with torch.no_grad():
-        rows = attention.value.weight.view(
-            -1, attention.width, attention.key.in_features
-        )
-        rows.mul_(factor[: len(rows), None, None].to(rows.dtype))
-
-
-def tau_over_the_root_of_the_width(attention, largest, tau=100.0):
-    _split(attention, _factor(largest, tau / attention.width**0.5))
-
-
-def clips_single_weights(attention, largest, tau=100.0):
-    """Cuts each weight down to tau: a clip of weights, not of logits."""
-    with torch.no_grad():
-        for layer in (attention.query, attention.key):
-            layer.weight.clamp_(-tau / 50, tau / 50)
-
-
-VARIANTS = [
-    all_heads_clipped_together,
-    whole_factor_on_both_sides,
-    root_in_the_queries_only,
-    whole_factor_in_the_queries,
-    small_heads_grow_to_tau,
-    negative_largest_flips_the_sign,
-    shared_keys_shrunk_too,
-    columns_for_rows,
-    heads_interleaved,
-    values_shrunk_too,
-    tau_over_the_root_of_the_width,
-    clips_single_weights,
-]
-
-
-@pytest.mark.parametrize("check", CHECKS, ids=lambda f: f.__name__)
-def test_right(check):
-    check(qk_clip)
-
-
-@pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: v.__name__)
-def test_known_wrong(variant, known_wrong):
-    known_wrong.rejected_by(CHECKS, variant)
+test_right, test_known_wrong = suite(qk_clip, CHECKS)
 
 
 def test_after_the_clip_the_largest_logit_is_tau():

@@ -14,6 +14,7 @@ from snippets.qk_norm.norms import l2_norm
 from snippets.qk_norm.rope import rotate
 from snippets.rms_norm.reference import RMSNorm, rms_norm
 from tests.snippets.qk_norm.float64 import assert_close
+from tests.wrong import suite
 
 
 @pytest.fixture(autouse=True)
@@ -68,55 +69,7 @@ def check_l2(norm):
     assert_close(norm(half, 1e-6), torch.full((2, 64), 0.125), 1e-3)
 
 
-def eps_as_a_floor_of_the_length(x, eps=1e-6):
-    return F.normalize(x, dim=-1, eps=eps)
-
-
-def eps_outside_the_root(x, eps=1e-6):
-    return x / (x.norm(dim=-1, keepdim=True) + eps)
-
-
-def root_mean_square_for_length(x, eps=1e-6):
-    return rms_norm(x, eps=eps)
-
-
-def squares_before_the_upcast(x, eps=1e-6):
-    return x * torch.rsqrt(x.square().sum(-1, keepdim=True).float() + eps).to(x.dtype)
-
-
-def length_detached(x, eps=1e-6):
-    return x * torch.rsqrt(x.detach().square().sum(-1, keepdim=True) + eps)
-
-
-def sum_of_absolute_values(x, eps=1e-6):
-    return x / (x.abs().sum(-1, keepdim=True) + eps)
-
-
-def over_the_heads(x, eps=1e-6):
-    dim = -2 if x.ndim > 2 else -1
-    return (
-        x.float() * torch.rsqrt(x.float().square().sum(dim, keepdim=True) + eps)
-    ).to(x.dtype)
-
-
-L2_VARIANTS = [
-    eps_as_a_floor_of_the_length,
-    eps_outside_the_root,
-    root_mean_square_for_length,
-    squares_before_the_upcast,
-    length_detached,
-    sum_of_absolute_values,
-    over_the_heads,
-]
-
-
-def test_l2():
-    check_l2(l2_norm)
-
-
-@pytest.mark.parametrize("variant", L2_VARIANTS, ids=lambda v: v.__name__)
-def test_known_wrong(variant, known_wrong):
-    known_wrong.rejected_by([check_l2], variant)
+test_l2, test_known_wrong = suite(l2_norm, [check_l2])
 
 
 def test_l2_with_the_root_of_the_width_is_rms_norm():
@@ -221,65 +174,7 @@ def check_bound(bound):
                 assert torch.equal(k_gain, copies[1])
 
 
-def rotation_overlooked(q_gain, k_gain, rotary):
-    """Feature by feature, also where RoPE stands between the gains."""
-    return logit_bound(q_gain, k_gain, False)
-
-
-def largest_gains_of_any_features(q_gain, k_gain, rotary):
-    return len(q_gain) ** 0.5 * q_gain.abs().amax() * k_gain.abs().amax()
-
-
-def pairs_always(q_gain, k_gain, rotary):
-    return logit_bound(q_gain, k_gain, True)
-
-
-def neighbours_as_pairs(q_gain, k_gain, rotary):
-    if rotary:
-        q_gain, k_gain = (
-            gain.abs().unflatten(-1, (-1, 2)).amax(dim=-1) for gain in (q_gain, k_gain)
-        )
-    width = len(q_gain) * (2 if rotary else 1)
-    return width**0.5 * (q_gain * k_gain).abs().amax()
-
-
-def signs_kept(q_gain, k_gain, rotary):
-    """A negative gain counts as a small one."""
-    if rotary:
-        q_gain, k_gain = (
-            gain.unflatten(-1, (2, -1)).amax(dim=-2) for gain in (q_gain, k_gain)
-        )
-        return (2 * len(q_gain)) ** 0.5 * (q_gain * k_gain).amax()
-    return len(q_gain) ** 0.5 * (q_gain * k_gain).amax()
-
-
-def width_of_half_a_head(q_gain, k_gain, rotary):
-    return logit_bound(q_gain, k_gain, rotary) / 2**0.5
-
-
-def gains_as_lengths(q_gain, k_gain, rotary):
-    """The lengths of the gains, as if they were the vectors."""
-    return q_gain.norm() * k_gain.norm() / len(q_gain) ** 0.5
-
-
-BOUND_VARIANTS = [
-    rotation_overlooked,
-    largest_gains_of_any_features,
-    pairs_always,
-    neighbours_as_pairs,
-    signs_kept,
-    width_of_half_a_head,
-    gains_as_lengths,
-]
-
-
-def test_bound():
-    check_bound(logit_bound)
-
-
-@pytest.mark.parametrize("variant", BOUND_VARIANTS, ids=lambda v: v.__name__)
-def test_known_wrong_bound(variant, known_wrong):
-    known_wrong.rejected_by([check_bound], variant)
+test_bound, test_known_wrong_bound = suite(logit_bound, [check_bound])
 
 
 def test_the_bound_without_rope_holds_with_the_norms_after_it():
