@@ -6,7 +6,6 @@ from torch import nn
 from torch.nn import functional as F
 
 from snippets.norm_family.family import group_norm
-from snippets.norm_family.normalize import normalize
 from tests.snippets.norm_family.float64 import (
     SHAPES,
     assert_close,
@@ -15,11 +14,7 @@ from tests.snippets.norm_family.float64 import (
     grouped_reference,
     numbers,
 )
-
-
-def _per_channel(n, gain, bias, x):
-    shape = (1, -1) + (1,) * (x.ndim - 2)
-    return (n * gain.reshape(shape) + bias.reshape(shape)).to(x.dtype)
+from tests.wrong import suite
 
 
 def check_values(norm):
@@ -94,137 +89,7 @@ CHECKS = [
 ]
 
 
-def _grouped(x, groups):
-    grouped = x.unflatten(1, (groups, -1))
-    return grouped, tuple(range(2, grouped.ndim))
-
-
-def one_group_always(x, groups, gain, bias, eps=1e-5):
-    return group_norm(x, 1, gain, bias, eps)
-
-
-def one_channel_a_group(x, groups, gain, bias, eps=1e-5):
-    return group_norm(x, x.shape[1], gain, bias, eps)
-
-
-def groups_taken_for_the_group_size(x, groups, gain, bias, eps=1e-5):
-    return group_norm(x, x.shape[1] // groups, gain, bias, eps)
-
-
-def strided_groups(x, groups, gain, bias, eps=1e-5):
-    grouped = x.unflatten(1, (-1, groups)).transpose(1, 2)
-    n = normalize(grouped, tuple(range(2, grouped.ndim)), eps=eps)
-    return _per_channel(n.transpose(1, 2).flatten(1, 2), gain, bias, x)
-
-
-def statistics_over_the_batch(x, groups, gain, bias, eps=1e-5):
-    grouped, axes = _grouped(x, groups)
-    return _per_channel(
-        normalize(grouped, (0, *axes), eps=eps).flatten(1, 2), gain, bias, x
-    )
-
-
-def statistics_without_positions(x, groups, gain, bias, eps=1e-5):
-    grouped, _ = _grouped(x, groups)
-    return _per_channel(normalize(grouped, (2,), eps=eps).flatten(1, 2), gain, bias, x)
-
-
-def mean_not_subtracted(x, groups, gain, bias, eps=1e-5):
-    grouped, axes = _grouped(x, groups)
-    n = normalize(grouped, axes, centre=False, eps=eps)
-    return _per_channel(n.flatten(1, 2), gain, bias, x)
-
-
-def gain_ignored(x, groups, gain, bias, eps=1e-5):
-    return group_norm(x, groups, torch.ones_like(gain), bias, eps)
-
-
-def one_gain_a_group(x, groups, gain, bias, eps=1e-5):
-    first = gain.unflatten(0, (groups, -1))[:, :1].expand(
-        groups, gain.numel() // groups
-    )
-    return group_norm(x, groups, first.flatten(), bias, eps)
-
-
-def bias_ignored(x, groups, gain, bias, eps=1e-5):
-    return group_norm(x, groups, gain, torch.zeros_like(bias), eps)
-
-
-def bias_before_the_gain(x, groups, gain, bias, eps=1e-5):
-    return group_norm(x, groups, gain, bias * gain, eps)
-
-
-def sample_deviation(x, groups, gain, bias, eps=1e-5):
-    grouped, axes = _grouped(x.double(), groups)
-    n = grouped[0, 0].numel()
-    variance = grouped.var(axes, correction=min(1, n - 1), keepdim=True)
-    z = (grouped - grouped.mean(axes, keepdim=True)) * torch.rsqrt(variance + eps)
-    return _per_channel(z.flatten(1, 2), gain, bias, x)
-
-
-def eps_outside_the_root(x, groups, gain, bias, eps=1e-5):
-    grouped, axes = _grouped(x.double(), groups)
-    deviation = grouped.std(axes, correction=0, keepdim=True)
-    z = (grouped - grouped.mean(axes, keepdim=True)) / (deviation + eps)
-    return _per_channel(z.flatten(1, 2), gain, bias, x)
-
-
-def eps_hard_coded(x, groups, gain, bias, eps=1e-5):
-    return group_norm(x, groups, gain, bias, 1e-5)
-
-
-def mean_of_squares_minus_square_of_mean(x, groups, gain, bias, eps=1e-5):
-    grouped, axes = _grouped(x.to(torch.promote_types(x.dtype, torch.float32)), groups)
-    mean = grouped.mean(axes, keepdim=True)
-    variance = (grouped.square().mean(axes, keepdim=True) - mean.square()).clamp_min(0)
-    z = (grouped - mean) * torch.rsqrt(variance + eps)
-    return _per_channel(z.flatten(1, 2), gain, bias, x)
-
-
-def detached_statistics(x, groups, gain, bias, eps=1e-5):
-    grouped, axes = _grouped(x.to(torch.promote_types(x.dtype, torch.float32)), groups)
-    still = grouped.detach()
-    mean = still.mean(axes, keepdim=True)
-    scale = torch.rsqrt(still.var(axes, correction=0, keepdim=True) + eps)
-    return _per_channel(((grouped - mean) * scale).flatten(1, 2), gain, bias, x)
-
-
-def never_upcasts(x, groups, gain, bias, eps=1e-5):
-    grouped, axes = _grouped(x, groups)
-    centred = grouped - grouped.mean(axes, keepdim=True)
-    z = centred * torch.rsqrt(centred.square().mean(axes, keepdim=True) + eps)
-    return _per_channel(z.flatten(1, 2), gain, bias, x)
-
-
-VARIANTS = [
-    one_group_always,
-    one_channel_a_group,
-    groups_taken_for_the_group_size,
-    strided_groups,
-    statistics_over_the_batch,
-    statistics_without_positions,
-    mean_not_subtracted,
-    gain_ignored,
-    one_gain_a_group,
-    bias_ignored,
-    bias_before_the_gain,
-    sample_deviation,
-    eps_outside_the_root,
-    eps_hard_coded,
-    mean_of_squares_minus_square_of_mean,
-    detached_statistics,
-    never_upcasts,
-]
-
-
-@pytest.mark.parametrize("check", CHECKS, ids=lambda f: f.__name__)
-def test_right(check):
-    check(group_norm)
-
-
-@pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: v.__name__)
-def test_known_wrong(variant, known_wrong):
-    known_wrong.rejected_by(CHECKS, variant)
+test_right, test_known_wrong = suite(group_norm, CHECKS)
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=str)

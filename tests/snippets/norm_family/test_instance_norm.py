@@ -5,12 +5,8 @@ import torch
 from torch import nn
 
 from snippets.norm_family.family import (
-    batch_norm,
-    group_norm,
     instance_norm,
-    layer_norm,
 )
-from snippets.norm_family.normalize import normalize
 from tests.snippets.norm_family.float64 import (
     SHAPES,
     assert_close,
@@ -19,17 +15,13 @@ from tests.snippets.norm_family.float64 import (
     grouped_reference,
     numbers,
 )
+from tests.wrong import suite
 
 SPACES = [shape for shape in SHAPES if len(shape) > 2]
 
 
 def _reference(x, gain, bias, eps):
     return grouped_reference(x, x.shape[1], gain, bias, eps)
-
-
-def _per_channel(n, gain, bias, x):
-    shape = (1, -1) + (1,) * (x.ndim - 2)
-    return (n * gain.reshape(shape) + bias.reshape(shape)).to(x.dtype)
 
 
 def check_values(norm):
@@ -99,120 +91,7 @@ CHECKS = [
 ]
 
 
-def statistics_over_the_batch(x, gain, bias, eps=1e-5):
-    return batch_norm(x, gain, bias, eps)
-
-
-def statistics_over_the_channels(x, gain, bias, eps=1e-5):
-    return layer_norm(x.movedim(1, -1), gain, bias, eps).movedim(-1, 1)
-
-
-def statistics_over_the_whole_sample(x, gain, bias, eps=1e-5):
-    return group_norm(x, 1, gain, bias, eps)
-
-
-def last_axis_only(x, gain, bias, eps=1e-5):
-    axis = -1 if x.ndim > 3 else 1
-    return _per_channel(normalize(x, (axis,), eps=eps), gain, bias, x)
-
-
-def mean_not_subtracted(x, gain, bias, eps=1e-5):
-    n = normalize(x, tuple(range(2, x.ndim)), centre=False, eps=eps)
-    return _per_channel(n, gain, bias, x)
-
-
-def only_the_mean_subtracted(x, gain, bias, eps=1e-5):
-    n = x - x.mean(tuple(range(2, x.ndim)), keepdim=True)
-    return _per_channel(n, gain, bias, x)
-
-
-def no_affine(x, gain, bias, eps=1e-5):
-    return normalize(x, tuple(range(2, x.ndim)), eps=eps).to(x.dtype)
-
-
-def gain_ignored(x, gain, bias, eps=1e-5):
-    return instance_norm(x, torch.ones_like(gain), bias, eps)
-
-
-def bias_ignored(x, gain, bias, eps=1e-5):
-    return instance_norm(x, gain, torch.zeros_like(bias), eps)
-
-
-def sample_deviation(x, gain, bias, eps=1e-5):
-    axes, h = tuple(range(2, x.ndim)), x.double()
-    correction = 1 if h[0, 0].numel() > 1 else 0
-    variance = h.var(axes, correction=correction, keepdim=True)
-    z = (h - h.mean(axes, keepdim=True)) * torch.rsqrt(variance + eps)
-    return _per_channel(z, gain, bias, x)
-
-
-def eps_outside_the_root(x, gain, bias, eps=1e-5):
-    axes, h = tuple(range(2, x.ndim)), x.double()
-    z = (h - h.mean(axes, keepdim=True)) / (
-        h.std(axes, correction=0, keepdim=True) + eps
-    )
-    return _per_channel(z, gain, bias, x)
-
-
-def eps_never_zero(x, gain, bias, eps=1e-5):
-    return instance_norm(x, gain, bias, eps + 1e-5)
-
-
-def mean_of_squares_minus_square_of_mean(x, gain, bias, eps=1e-5):
-    axes, h = tuple(range(2, x.ndim)), x.to(torch.promote_types(x.dtype, torch.float32))
-    mean = h.mean(axes, keepdim=True)
-    variance = (h.square().mean(axes, keepdim=True) - mean.square()).clamp_min(0)
-    return _per_channel((h - mean) * torch.rsqrt(variance + eps), gain, bias, x)
-
-
-def detached_statistics(x, gain, bias, eps=1e-5):
-    axes, h = tuple(range(2, x.ndim)), x.to(torch.promote_types(x.dtype, torch.float32))
-    mean = h.detach().mean(axes, keepdim=True)
-    variance = h.detach().var(axes, correction=0, keepdim=True)
-    return _per_channel((h - mean) * torch.rsqrt(variance + eps), gain, bias, x)
-
-
-def never_upcasts(x, gain, bias, eps=1e-5):
-    axes = tuple(range(2, x.ndim))
-    centred = x - x.mean(axes, keepdim=True)
-    z = centred * torch.rsqrt(centred.square().mean(axes, keepdim=True) + eps)
-    return _per_channel(z, gain, bias, x)
-
-
-def overwrites_its_input(x, gain, bias, eps=1e-5):
-    y = instance_norm(x, gain, bias, eps)
-    x.data.copy_(y.detach())
-    return y
-
-
-VARIANTS = [
-    statistics_over_the_batch,
-    statistics_over_the_channels,
-    statistics_over_the_whole_sample,
-    last_axis_only,
-    mean_not_subtracted,
-    only_the_mean_subtracted,
-    no_affine,
-    gain_ignored,
-    bias_ignored,
-    sample_deviation,
-    eps_outside_the_root,
-    eps_never_zero,
-    mean_of_squares_minus_square_of_mean,
-    detached_statistics,
-    never_upcasts,
-    overwrites_its_input,
-]
-
-
-@pytest.mark.parametrize("check", CHECKS, ids=lambda f: f.__name__)
-def test_right(check):
-    check(instance_norm)
-
-
-@pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: v.__name__)
-def test_known_wrong(variant, known_wrong):
-    known_wrong.rejected_by(CHECKS, variant)
+test_right, test_known_wrong = suite(instance_norm, CHECKS)
 
 
 @pytest.mark.parametrize(

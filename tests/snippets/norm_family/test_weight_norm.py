@@ -7,6 +7,7 @@ from torch.nn.utils import parametrizations
 
 from snippets.norm_family.weights import weight_norm
 from tests.snippets.norm_family.float64 import assert_close, gradients, numbers
+from tests.wrong import suite
 
 SHAPES = ((1, 1), (4, 7), (7, 4), (3, 5, 2), (2, 3, 3, 1), (5, 31))
 
@@ -72,105 +73,7 @@ CHECKS = [
 ]
 
 
-def _wide(g, v):
-    return g.reshape(-1, *[1] * (v.ndim - 1))
-
-
-def _rows(v):
-    return tuple(range(1, v.ndim))
-
-
-def one_length_for_the_whole_matrix(v, g):
-    return _wide(g, v) * v / v.norm()
-
-
-def length_of_the_columns(v, g):
-    return _wide(g, v) * v / torch.linalg.vector_norm(v, dim=0, keepdim=True)
-
-
-def length_not_divided_out(v, g):
-    return _wide(g, v) * v
-
-
-def divided_by_the_squared_length(v, g):
-    return _wide(g, v) * v / v.square().sum(_rows(v), keepdim=True)
-
-
-def root_mean_square_for_the_length(v, g):
-    return _wide(g, v) * v * torch.rsqrt(v.square().mean(_rows(v), keepdim=True))
-
-
-def sum_of_absolute_values(v, g):
-    return _wide(g, v) * v / v.abs().sum(_rows(v), keepdim=True)
-
-
-def gain_ignored(v, g):
-    return v / torch.linalg.vector_norm(v, dim=_rows(v), keepdim=True) + 0 * _wide(g, v)
-
-
-def exponential_gain(v, g):
-    return (
-        _wide(g.exp(), v) * v / torch.linalg.vector_norm(v, dim=_rows(v), keepdim=True)
-    )
-
-
-def absolute_gain(v, g):
-    return (
-        _wide(g.abs(), v) * v / torch.linalg.vector_norm(v, dim=_rows(v), keepdim=True)
-    )
-
-
-def detached_length(v, g):
-    length = torch.linalg.vector_norm(v.detach(), dim=_rows(v), keepdim=True)
-    return _wide(g, v) * v / length
-
-
-def eps_added_to_the_length(v, g):
-    length = torch.linalg.vector_norm(v, dim=_rows(v), keepdim=True)
-    return _wide(g, v) * v / (length + 1e-6)
-
-
-def centred_first(v, g):
-    if v[0].numel() > 1:
-        v = v - v.mean(_rows(v), keepdim=True)
-    return _wide(g, v) * v / torch.linalg.vector_norm(v, dim=_rows(v), keepdim=True)
-
-
-def last_axis_only(v, g):
-    return _wide(g, v) * v / torch.linalg.vector_norm(v, dim=-1, keepdim=True)
-
-
-def largest_singular_value(v, g):
-    largest = torch.linalg.matrix_norm(v.flatten(1), 2)
-    return _wide(g, v) * v / largest
-
-
-VARIANTS = [
-    one_length_for_the_whole_matrix,
-    length_of_the_columns,
-    length_not_divided_out,
-    divided_by_the_squared_length,
-    root_mean_square_for_the_length,
-    sum_of_absolute_values,
-    gain_ignored,
-    exponential_gain,
-    absolute_gain,
-    detached_length,
-    eps_added_to_the_length,
-    centred_first,
-    last_axis_only,
-    largest_singular_value,
-]
-
-
-@pytest.mark.parametrize("check", CHECKS, ids=lambda f: f.__name__)
-def test_right(check):
-    check(weight_norm)
-
-
-@pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: v.__name__)
-def test_known_wrong(variant, known_wrong):
-    known_wrong.rejected_by(CHECKS, variant)
+test_right, test_known_wrong = suite(weight_norm, CHECKS)
 
 
 @pytest.mark.parametrize(

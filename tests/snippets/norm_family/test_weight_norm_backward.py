@@ -6,6 +6,7 @@ import torch
 from snippets.norm_family.weights import weight_norm, weight_norm_backward
 from tests.snippets.norm_family.float64 import assert_close, numbers
 from tests.snippets.norm_family.test_weight_norm import SHAPES, lengths
+from tests.wrong import suite
 
 
 def _jacobian(grad_w, v, g):
@@ -45,100 +46,7 @@ def check_inputs_unchanged(backward):
 CHECKS = [check_both_gradients, check_a_right_angle, check_inputs_unchanged]
 
 
-def _parts(grad_w, v, g):
-    axes = tuple(range(1, v.ndim))
-    length = torch.linalg.vector_norm(v, dim=axes, keepdim=True)
-    u = v / length
-    return (
-        axes,
-        length,
-        u,
-        (grad_w * u).sum(axes, keepdim=True),
-        g.reshape(length.shape),
-    )
-
-
-def projection_forgotten(grad_w, v, g):
-    _, length, _, grad_g, gain = _parts(grad_w, v, g)
-    return gain / length * grad_w, grad_g.reshape(g.shape)
-
-
-def projection_added(grad_w, v, g):
-    _, length, u, grad_g, gain = _parts(grad_w, v, g)
-    return gain / length * (grad_w + u * grad_g), grad_g.reshape(g.shape)
-
-
-def gain_forgotten(grad_w, v, g):
-    _, length, u, grad_g, _ = _parts(grad_w, v, g)
-    return (grad_w - u * grad_g) / length, grad_g.reshape(g.shape)
-
-
-def length_forgotten(grad_w, v, g):
-    _, _, u, grad_g, gain = _parts(grad_w, v, g)
-    return gain * (grad_w - u * grad_g), grad_g.reshape(g.shape)
-
-
-def length_squared(grad_w, v, g):
-    _, length, u, grad_g, gain = _parts(grad_w, v, g)
-    return gain / length**2 * (grad_w - u * grad_g), grad_g.reshape(g.shape)
-
-
-def projects_on_v_not_on_its_direction(grad_w, v, g):
-    _, length, _, grad_g, gain = _parts(grad_w, v, g)
-    return gain / length * (grad_w - v * grad_g), grad_g.reshape(g.shape)
-
-
-def gradient_of_g_with_v_not_its_direction(grad_w, v, g):
-    axes, length, u, grad_g, gain = _parts(grad_w, v, g)
-    return gain / length * (grad_w - u * grad_g), (grad_w * v).sum(axes)
-
-
-def gradient_of_g_averaged(grad_w, v, g):
-    axes, length, u, grad_g, gain = _parts(grad_w, v, g)
-    return gain / length * (grad_w - u * grad_g), (grad_w * u).mean(axes)
-
-
-def one_projection_for_the_whole_matrix(grad_w, v, g):
-    _, length, _, grad_g, gain = _parts(grad_w, v, g)
-    u = v / v.norm()
-    return gain / length * (grad_w - u * (grad_w * u).sum()), grad_g.reshape(g.shape)
-
-
-def mean_removed_instead(grad_w, v, g):
-    axes, length, _, grad_g, gain = _parts(grad_w, v, g)
-    centred = grad_w - grad_w.mean(axes, keepdim=True)
-    return gain / length * centred, grad_g.reshape(g.shape)
-
-
-def overwrites_grad_w(grad_w, v, g):
-    grads = weight_norm_backward(grad_w, v, g)
-    grad_w.copy_(grads[0])
-    return grads
-
-
-VARIANTS = [
-    projection_forgotten,
-    projection_added,
-    gain_forgotten,
-    length_forgotten,
-    length_squared,
-    projects_on_v_not_on_its_direction,
-    gradient_of_g_with_v_not_its_direction,
-    gradient_of_g_averaged,
-    one_projection_for_the_whole_matrix,
-    mean_removed_instead,
-    overwrites_grad_w,
-]
-
-
-@pytest.mark.parametrize("check", CHECKS, ids=lambda f: f.__name__)
-def test_right(check):
-    check(weight_norm_backward)
-
-
-@pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: v.__name__)
-def test_known_wrong(variant, known_wrong):
-    known_wrong.rejected_by(CHECKS, variant)
+test_right, test_known_wrong = suite(weight_norm_backward, CHECKS)
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
