@@ -14,7 +14,7 @@ from tests.snippets.batch_norm_vs_layer_norm.float64 import (
     statistics,
     tokens,
 )
-from tests.snippets.batch_norm_vs_layer_norm.wrong_batch_norm import VARIANTS
+from tests.wrong import suite
 
 
 def _rows(x):
@@ -165,14 +165,7 @@ CHECKS = [
 ]
 
 
-@pytest.mark.parametrize("check", CHECKS, ids=lambda c: c.__name__)
-def test_right(check):
-    check(BatchNorm)
-
-
-@pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: v.__name__)
-def test_known_wrong(variant, known_wrong):
-    known_wrong.rejected_by(CHECKS, variant)
+test_right, test_known_wrong = suite(BatchNorm, CHECKS)
 
 
 @pytest.mark.parametrize("training", [True, False], ids=["train", "eval"])

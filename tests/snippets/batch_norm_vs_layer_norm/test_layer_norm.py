@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from snippets.batch_norm_vs_layer_norm.norms import LayerNorm, normalize
+from snippets.batch_norm_vs_layer_norm.norms import LayerNorm
 from tests.snippets.batch_norm_vs_layer_norm.float64 import (
     affine,
     assert_close,
@@ -12,6 +12,7 @@ from tests.snippets.batch_norm_vs_layer_norm.float64 import (
     layer_norm_gradients,
     tokens,
 )
+from tests.wrong import suite
 
 SHAPES = ((1,), (7,), (3, 1), (2, 31), (1, 7, 5), (2, 3, 7), (2, 1, 3, 5))
 
@@ -77,117 +78,7 @@ CHECKS = [
 ]
 
 
-def _moments(x, dims=-1, correction=0):
-    mean = x.mean(dims, keepdim=True)
-    count = x.numel() // mean.numel()
-    total = (x - mean).square().sum(dims, keepdim=True)
-    return mean, total / max(count - correction, 1)
-
-
-def _wide(x):
-    return x.to(torch.promote_types(x.dtype, torch.float32))
-
-
-class unbiased_variance(LayerNorm):
-    def forward(self, x):
-        return normalize(x, *_moments(_wide(x), correction=1), self)
-
-
-class unbiased_deviation_and_eps_outside(LayerNorm):
-    def forward(self, x):
-        mean, var = _moments(_wide(x), correction=1)
-        y = (x - mean) / (var.sqrt() + self.eps)
-        return (y * self.gain + self.bias).to(x.dtype)
-
-
-class eps_outside_the_root(LayerNorm):
-    def forward(self, x):
-        mean, var = _moments(_wide(x))
-        y = (x - mean) / (var.sqrt() + self.eps)
-        return (y * self.gain + self.bias).to(x.dtype)
-
-
-class eps_hard_coded(LayerNorm):
-    def __init__(self, d, eps=1e-5):
-        super().__init__(d, 1e-5)
-
-
-class statistics_over_the_batch(LayerNorm):
-    def forward(self, x):
-        return normalize(x, *_moments(_wide(x), 0), self)
-
-
-class statistics_over_time_and_features(LayerNorm):
-    def forward(self, x):
-        dims = tuple(range(max(0, x.ndim - 2), x.ndim))
-        return normalize(x, *_moments(_wide(x), dims), self)
-
-
-class mean_not_subtracted(LayerNorm):
-    def forward(self, x):
-        square = _wide(x).square().mean(-1, keepdim=True)
-        return normalize(x, torch.zeros_like(square), square, self)
-
-
-class mean_added(LayerNorm):
-    def forward(self, x):
-        mean, var = _moments(_wide(x))
-        return normalize(x, -mean, var, self)
-
-
-class bias_ignored(LayerNorm):
-    def forward(self, x):
-        y = normalize(x, *_moments(_wide(x)), self)
-        return y - self.bias.to(y.dtype).detach()
-
-
-class gain_times_the_bias(LayerNorm):
-    def forward(self, x):
-        mean, var = _moments(_wide(x))
-        y = (x - mean) * torch.rsqrt(var + self.eps)
-        return ((y + self.bias) * self.gain).to(x.dtype)
-
-
-class detached_statistics(LayerNorm):
-    def forward(self, x):
-        return normalize(x, *_moments(_wide(x).detach()), self)
-
-
-class mean_square_minus_squared_mean(LayerNorm):
-    def forward(self, x):
-        wide = _wide(x)
-        mean = wide.mean(-1, keepdim=True)
-        var = wide.square().mean(-1, keepdim=True) - mean.square()
-        return normalize(x, mean, var.clamp_min(0), self)
-
-
-class statistics_in_low_precision(LayerNorm):
-    def forward(self, x):
-        return normalize(x, *_moments(x), self)
-
-
-class returns_the_wide_dtype(LayerNorm):
-    def forward(self, x):
-        return super().forward(_wide(x))
-
-
-VARIANTS = [
-    value
-    for value in list(globals().values())
-    if isinstance(value, type)
-    and issubclass(value, LayerNorm)
-    and value is not LayerNorm
-]
-
-
-@pytest.mark.parametrize("check", CHECKS, ids=lambda c: c.__name__)
-def test_right(check):
-    check(LayerNorm)
-
-
-@pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: v.__name__)
-def test_known_wrong(variant, known_wrong):
-    known_wrong.rejected_by(CHECKS, variant)
+test_right, test_known_wrong = suite(LayerNorm, CHECKS)
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=str)

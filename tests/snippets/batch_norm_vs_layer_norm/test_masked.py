@@ -1,9 +1,7 @@
 """MaskedBatchNorm: padding, whatever it holds, is as good as absent."""
 
-import pytest
 import torch
 
-from snippets.batch_norm_vs_layer_norm.norms import normalize
 from snippets.batch_norm_vs_layer_norm.padding import MaskedBatchNorm
 from tests.snippets.batch_norm_vs_layer_norm.float64 import (
     affine,
@@ -13,6 +11,7 @@ from tests.snippets.batch_norm_vs_layer_norm.float64 import (
     statistics,
     tokens,
 )
+from tests.wrong import suite
 
 LENGTHS = (3, 7, 1)
 
@@ -82,102 +81,7 @@ CHECKS = [
 ]
 
 
-class mask_ignored(MaskedBatchNorm):
-    def forward(self, x, mask):
-        mean, var = self.statistics(x.flatten(end_dim=-2))
-        return normalize(x, mean, var, self)
-
-
-class mask_inverted(MaskedBatchNorm):
-    def forward(self, x, mask):
-        keep = mask if bool(mask.all()) else ~mask
-        return super().forward(x, keep)
-
-
-class padding_zeroed_but_counted(MaskedBatchNorm):
-    def forward(self, x, mask):
-        zeroed = (x * mask[..., None]).flatten(end_dim=-2)
-        mean, var = self.statistics(zeroed)
-        return normalize(x, mean, var, self)
-
-
-class sums_divided_by_all_positions(MaskedBatchNorm):
-    def forward(self, x, mask):
-        if not self.training:
-            return super().forward(x, mask)
-        super().forward(x, mask)
-        share = mask.double().mean()
-        kept = x[mask]
-        return normalize(x, kept.mean(0) * share, kept.var(0, False) * share, self)
-
-
-class mask_only_in_the_mean(MaskedBatchNorm):
-    def forward(self, x, mask):
-        if not self.training:
-            return super().forward(x, mask)
-        super().forward(x, mask)
-        mean = x[mask].mean(0)
-        var = (x - mean).flatten(end_dim=-2).square().mean(0)
-        return normalize(x, mean, var, self)
-
-
-class only_the_output_masked(MaskedBatchNorm):
-    def forward(self, x, mask):
-        mean, var = self.statistics(x.flatten(end_dim=-2))
-        return normalize(x, mean, var, self) * mask[..., None]
-
-
-class running_statistics_count_padding(MaskedBatchNorm):
-    def forward(self, x, mask):
-        if not self.training:
-            return super().forward(x, mask)
-        self.statistics(x.flatten(end_dim=-2))
-        var, mean = torch.var_mean(x[mask], 0, correction=0)
-        return normalize(x, mean, var, self)
-
-
-class each_sequence_weighs_the_same(MaskedBatchNorm):
-    def forward(self, x, mask):
-        if not self.training:
-            return super().forward(x, mask)
-        super().forward(x, mask)
-        pairs = zip(x, mask, strict=True)
-        means = torch.stack([part[keep].mean(0) for part, keep in pairs])
-        mean = means.mean(0)
-        var = (x[mask] - mean).square().mean(0)
-        return normalize(x, mean, var, self)
-
-
-class statistics_of_full_sequences_only(MaskedBatchNorm):
-    def forward(self, x, mask):
-        full = mask & mask.all(-1, keepdim=True)
-        return super().forward(x, full)
-
-
-class padding_reaches_the_gradient(MaskedBatchNorm):
-    def forward(self, x, mask):
-        y = super().forward(x, mask)
-        blind = x.flatten(end_dim=-2).mean(0)
-        return y + blind - blind.detach()
-
-
-VARIANTS = [
-    value
-    for value in list(globals().values())
-    if isinstance(value, type)
-    and issubclass(value, MaskedBatchNorm)
-    and value is not MaskedBatchNorm
-]
-
-
-@pytest.mark.parametrize("check", CHECKS, ids=lambda c: c.__name__)
-def test_right(check):
-    check(MaskedBatchNorm)
-
-
-@pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: v.__name__)
-def test_known_wrong(variant, known_wrong):
-    known_wrong.rejected_by(CHECKS, variant)
+test_right, test_known_wrong = suite(MaskedBatchNorm, CHECKS)
 
 
 def test_padding_may_hold_nan():
