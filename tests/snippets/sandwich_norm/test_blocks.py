@@ -11,7 +11,7 @@ from transformers.models.olmo2.modeling_olmo2 import Olmo2DecoderLayer
 
 from snippets.rms_norm.reference import RMSNorm
 from snippets.sandwich_norm.blocks import ReorderedNorm, SandwichNorm
-from tests.snippets.sandwich_norm.wrong_blocks import REORDERED, SANDWICH
+from tests.wrong import suite
 
 SHAPES = ((7,), (1, 5), (3, 7), (2, 3, 31), (1, 2, 3, 9))
 
@@ -131,29 +131,17 @@ SANDWICH_CHECKS = [*checks(sandwich, ("pre", "post")), _takes_arguments]
 REORDERED_CHECKS = checks(reordered, ("post",))
 
 
-@pytest.mark.parametrize("check", SANDWICH_CHECKS, ids=lambda f: f.__name__)
-def test_sandwich_right(check):
-    check(SandwichNorm)
-
-
-@pytest.mark.parametrize("check", REORDERED_CHECKS, ids=lambda f: f.__name__)
-def test_reordered_right(check):
-    check(ReorderedNorm)
-
-
 def test_reordered_takes_arguments():
     block, x = filled(ReorderedNorm(Bend(5), 5)), tokens((3, 5))
     close(block(x, 0.5, factor=2.0), reordered(block, x, rms, 0.5, factor=2.0))
 
 
-@pytest.mark.parametrize("variant", SANDWICH, ids=lambda v: v.__name__)
-def test_known_wrong_sandwich(variant, known_wrong):
-    known_wrong.rejected_by(SANDWICH_CHECKS, variant)
+test_sandwich_right, test_known_wrong_sandwich = suite(SandwichNorm, SANDWICH_CHECKS)
 
 
-@pytest.mark.parametrize("variant", REORDERED, ids=lambda v: v.__name__)
-def test_known_wrong_reordered(variant, known_wrong):
-    known_wrong.rejected_by(REORDERED_CHECKS, variant)
+test_reordered_right, test_known_wrong_reordered = suite(
+    ReorderedNorm, REORDERED_CHECKS
+)
 
 
 # Layers of Transformers ------------------------------------------------------

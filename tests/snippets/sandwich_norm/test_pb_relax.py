@@ -1,10 +1,10 @@
 """PB-Relax: the same softmax and LayerNorm, in float64 and in float16."""
 
-import pytest
 import torch
 from torch.nn import functional as F
 
 from snippets.sandwich_norm.pb_relax import relaxed_layer_norm, relaxed_softmax
+from tests.wrong import suite
 
 
 def pair(scale=1.0, shape=(5, 7, 13), dtype=torch.float64):
@@ -67,92 +67,7 @@ def check_dtype(function):
 CHECKS = [check_exact, check_gradients, check_half_range, check_dtype]
 
 
-def _finish(small, relax):
-    return torch.softmax(small * relax, dim=-1)
-
-
-def divides_the_finished_logits(q, k, relax=32.0):
-    small = ((q / q.shape[-1] ** 0.5) @ k.mT) / relax
-    return _finish(small - small.amax(-1, keepdim=True), relax)
-
-
-def scales_back_before_the_maximum(q, k, relax=32.0):
-    logits = (q / (relax * q.shape[-1] ** 0.5)) @ k.mT * relax
-    return torch.softmax(logits - logits.amax(-1, keepdim=True), dim=-1)
-
-
-def never_scales_back(q, k, relax=32.0):
-    small = (q / (relax * q.shape[-1] ** 0.5)) @ k.mT
-    return torch.softmax(small - small.amax(-1, keepdim=True), dim=-1)
-
-
-def maximum_not_scaled_back(q, k, relax=32.0):
-    small = (q / (relax * q.shape[-1] ** 0.5)) @ k.mT
-    return torch.softmax(small * relax - small.amax(-1, keepdim=True), dim=-1)
-
-
-def relax_fixed(q, k, relax=32.0):
-    small = (q / (relax * q.shape[-1] ** 0.5)) @ k.mT
-    return _finish(small - small.amax(-1, keepdim=True), 32.0)
-
-
-def root_of_d_forgotten(q, k, relax=32.0):
-    small = (q / relax) @ k.mT
-    return _finish(small - small.amax(-1, keepdim=True), relax)
-
-
-def divides_queries_and_keys(q, k, relax=32.0):
-    small = (q / (relax * q.shape[-1] ** 0.5)) @ (k / relax).mT
-    return _finish(small - small.amax(-1, keepdim=True), relax)
-
-
-def maximum_over_the_queries(q, k, relax=32.0):
-    small = (q / (relax * q.shape[-1] ** 0.5)) @ k.mT
-    return torch.exp((small - small.amax(-2, keepdim=True)) * relax)
-
-
-def maximum_over_everything(q, k, relax=32.0):
-    small = (q / (relax * q.shape[-1] ** 0.5)) @ k.mT
-    return _finish(small - small.amax(), relax)
-
-
-def softmax_over_the_queries(q, k, relax=32.0):
-    small = (q / (relax * q.shape[-1] ** 0.5)) @ k.mT
-    return torch.softmax((small - small.amax(-1, keepdim=True)) * relax, dim=-2)
-
-
-def scales_last(q, k, relax=32.0):
-    return torch.softmax((q @ k.mT) / q.shape[-1] ** 0.5, dim=-1)
-
-
-def returns_float32(q, k, relax=32.0):
-    return relaxed_softmax(q.float(), k.float(), relax)
-
-
-VARIANTS = [
-    divides_the_finished_logits,
-    scales_back_before_the_maximum,
-    never_scales_back,
-    maximum_not_scaled_back,
-    relax_fixed,
-    root_of_d_forgotten,
-    divides_queries_and_keys,
-    maximum_over_the_queries,
-    maximum_over_everything,
-    softmax_over_the_queries,
-    scales_last,
-    returns_float32,
-]
-
-
-@pytest.mark.parametrize("check", CHECKS, ids=lambda f: f.__name__)
-def test_right(check):
-    check(relaxed_softmax)
-
-
-@pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: v.__name__)
-def test_known_wrong(variant, known_wrong):
-    known_wrong.rejected_by(CHECKS, variant)
+test_right, test_known_wrong = suite(relaxed_softmax, CHECKS)
 
 
 # LayerNorm -------------------------------------------------------------------
@@ -192,70 +107,9 @@ def check_large_float16(function):
 LAYER_CHECKS = [check_larger_eps, check_zeros, check_large_float16]
 
 
-def _largest(x):
-    return x.abs().amax(-1, keepdim=True).clamp_min(torch.finfo(x.dtype).tiny)
-
-
-def _norm(x, eps):
-    return F.layer_norm(x, x.shape[-1:], eps=eps)
-
-
-def maximum_over_the_tensor(x, eps=1e-5):
-    return _norm(x / x.abs().max().detach().clamp_min(1e-6), eps)
-
-
-def maximum_with_its_sign(x, eps=1e-5):
-    return _norm(x / x.amax(-1, keepdim=True).detach(), eps)
-
-
-def gradient_through_the_maximum(x, eps=1e-5):
-    return _norm(x / _largest(x), eps)
-
-
-def plain_layer_norm(x, eps=1e-5):
-    return _norm(x, eps)
-
-
-def zeros_divided_by_zero(x, eps=1e-5):
-    return _norm(x / x.abs().amax(-1, keepdim=True).detach(), eps)
-
-
-def divided_by_the_root_mean_square(x, eps=1e-5):
-    square = x.detach().square().mean(-1, keepdim=True)
-    return _norm(x / square.sqrt().clamp_min(1e-6), eps)
-
-
-def multiplied_back(x, eps=1e-5):
-    largest = _largest(x).detach()
-    return _norm(x / largest, eps) * largest
-
-
-def variance_in_float16(x, eps=1e-5):
-    z = x - x.mean(-1, keepdim=True)
-    largest = _largest(x).detach()
-    return z / (z.square().mean(-1, keepdim=True) + eps * largest**2).sqrt()
-
-
-LAYER_VARIANTS = [
-    maximum_over_the_tensor,
-    maximum_with_its_sign,
-    gradient_through_the_maximum,
-    plain_layer_norm,
-    zeros_divided_by_zero,
-    divided_by_the_root_mean_square,
-    multiplied_back,
-    variance_in_float16,
-]
-
-
-@pytest.mark.parametrize("check", LAYER_CHECKS, ids=lambda f: f.__name__)
-def test_layer_norm_right(check):
-    check(relaxed_layer_norm)
-
-
-@pytest.mark.parametrize("variant", LAYER_VARIANTS, ids=lambda v: v.__name__)
-def test_known_wrong_layer_norm(variant, known_wrong):
-    known_wrong.rejected_by(LAYER_CHECKS, variant)
+test_layer_norm_right, test_known_wrong_layer_norm = suite(
+    relaxed_layer_norm, LAYER_CHECKS
+)
 
 
 def test_a_maximum_over_the_tensor_couples_tokens():
