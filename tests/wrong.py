@@ -69,6 +69,10 @@ def variants(
     return found + [Variant(key, f.__name__, lambda f=f: f) for f in functions]
 
 
+def _name(check: Callable) -> str:
+    return getattr(getattr(check, "func", check), "__name__", "check")  # of a partial
+
+
 def suite(
     right,
     checks: list[Callable],
@@ -84,7 +88,7 @@ def suite(
     data has them, where that is not file and name of ``right``.
     """
 
-    @pytest.mark.parametrize("check", checks, ids=lambda check: check.__name__)
+    @pytest.mark.parametrize("check", checks, ids=_name)
     def test_right(check):
         check(made(right))
 

@@ -2,10 +2,10 @@
 
 from fractions import Fraction
 
-import pytest
 import torch
 
 from snippets.low_precision.accumulation import sum_in_order
+from tests.wrong import suite
 
 BITS = {torch.float16: 11, torch.bfloat16: 8, torch.float32: 24}
 
@@ -62,48 +62,7 @@ def sums_columns(function):
 CHECKS = [matches_exact_arithmetic, stalls, keeps_order, sums_columns]
 
 
-@pytest.mark.parametrize("check", CHECKS, ids=lambda f: f.__name__)
-def test_sum_in_order(check):
-    check(sum_in_order)
-
-
-def torch_sum(terms):
-    return terms.sum(dim=0)
-
-
-def wide_then_cast(terms):
-    return terms.float().sum(dim=0).to(terms.dtype)
-
-
-def backwards(terms):
-    return sum_in_order(terms.flip(0))
-
-
-def pairwise(terms):
-    while len(terms) > 1:
-        if len(terms) % 2:
-            terms = torch.cat([terms, torch.zeros_like(terms[:1])])
-        terms = terms[::2] + terms[1::2]
-    return terms[0]
-
-
-def into_the_first(terms):
-    total = terms[0]
-    for term in terms[1:]:
-        total += term
-    return total
-
-
-def everything(terms):
-    return sum_in_order(terms.flatten())
-
-
-WRONG = [torch_sum, wide_then_cast, backwards, pairwise, into_the_first, everything]
-
-
-@pytest.mark.parametrize("wrong", WRONG, ids=lambda f: f.__name__)
-def test_rejects(wrong, known_wrong):
-    known_wrong.rejected_by(CHECKS, wrong)
+test_sum_in_order, test_rejects = suite(sum_in_order, CHECKS)
 
 
 def test_squares_below_four_stall_at_1024():

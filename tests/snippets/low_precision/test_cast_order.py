@@ -12,6 +12,7 @@ import torch
 
 from snippets.low_precision.cast_order import gemma_style, llama_style, t5_style
 from snippets.rms_norm.reference import rms_norm
+from tests.wrong import suite
 
 HALVES = (torch.float16, torch.bfloat16)
 SHAPES = ((1,), (7,), (3, 13), (2, 3, 37), (2, 1, 5, 97))
@@ -246,92 +247,11 @@ def name(check):
     return getattr(check, "__name__", None) or check.func.__name__
 
 
-@pytest.mark.parametrize("check", LLAMA_CHECKS, ids=name)
-def test_llama_style(check):
-    check(llama_style)
-
-
-@pytest.mark.parametrize("check", GEMMA_CHECKS, ids=name)
-def test_gemma_style(check):
-    check(gemma_style)
-
-
-@pytest.mark.parametrize("check", T5_CHECKS, ids=name)
-def test_t5_style(check):
-    check(t5_style)
-
-
 # --- wrong variants -----------------------------------------------------------
 
 
 def scale_of(x, eps):
     return torch.rsqrt(x.float().square().mean(-1, keepdim=True) + eps)
-
-
-def square_before_upcast(x, gain, eps):
-    scale = torch.rsqrt(x.square().float().mean(-1, keepdim=True) + eps)
-    return gain * (x.float() * scale).to(x.dtype)
-
-
-def no_upcast(x, gain, eps):
-    return gain * (x * torch.rsqrt(x.square().mean(-1, keepdim=True) + eps))
-
-
-def mean_square_cast_back(x, gain, eps):
-    mean_square = x.float().square().mean(-1, keepdim=True).to(x.dtype)
-    return gain * (x.float() * torch.rsqrt(mean_square.float() + eps)).to(x.dtype)
-
-
-def epsilon_added_in_half(x, gain, eps):
-    mean_square = x.float().square().mean(-1, keepdim=True).to(x.dtype) + eps
-    return gain * (x.float() * torch.rsqrt(mean_square.float())).to(x.dtype)
-
-
-def accumulates_in_half(x, gain, eps):
-    total = torch.zeros_like(x[..., :1])
-    for i in range(x.shape[-1]):
-        total = total + x[..., i : i + 1].square()
-    mean_square = total.float() / x.shape[-1]
-    return gain * (x.float() * torch.rsqrt(mean_square + eps)).to(x.dtype)
-
-
-def scale_rounded(x, gain, eps):
-    return gain * (x * scale_of(x, eps).to(x.dtype))
-
-
-def multiplies_before_the_cast(x, gain, eps):
-    return (x.float() * scale_of(x, eps) * gain.float()).to(x.dtype)
-
-
-def gain_rounded_before_the_product(x, gain, eps):
-    return gain.to(x.dtype) * (x.float() * scale_of(x, eps)).to(x.dtype)
-
-
-def output_float32(x, gain, eps):
-    return gain.float() * (x.float() * scale_of(x, eps))
-
-
-def output_forced_to_input(x, gain, eps):
-    return (gain * (x.float() * scale_of(x, eps)).to(x.dtype)).to(x.dtype)
-
-
-def epsilon_outside_the_root(x, gain, eps):
-    wide = x.float()
-    root = wide.square().mean(-1, keepdim=True).sqrt()
-    return gain * (wide / (root + eps)).to(x.dtype)
-
-
-def detached_statistic(x, gain, eps):
-    return gain * (x.float() * scale_of(x, eps).detach()).to(x.dtype)
-
-
-def in_place(x, gain, eps):
-    wide = x.detach().float()  # the same memory if x is float32
-    return gain * wide.mul_(scale_of(x, eps)).to(x.dtype)
-
-
-def gain_squared(x, gain, eps):
-    return gain * llama_style(x, gain, eps)
 
 
 class GainGradientInHalf(torch.autograd.Function):
@@ -356,120 +276,15 @@ def gain_gradient_in_half(x, gain, eps):
     return GainGradientInHalf.apply(gain, inner)
 
 
-LLAMA_WRONG = [
-    square_before_upcast,
-    no_upcast,
-    mean_square_cast_back,
-    epsilon_added_in_half,
-    accumulates_in_half,
-    scale_rounded,
-    multiplies_before_the_cast,
-    gain_rounded_before_the_product,
-    output_float32,
-    output_forced_to_input,
-    epsilon_outside_the_root,
-    detached_statistic,
-    in_place,
-    gain_squared,
-    gain_gradient_in_half,
-]
+test_llama_style, test_llama_rejects = suite(
+    llama_style, LLAMA_CHECKS, functions=[gain_gradient_in_half]
+)
 
 
-@pytest.mark.parametrize("wrong", LLAMA_WRONG, ids=lambda f: f.__name__)
-def test_llama_rejects(wrong, known_wrong):
-    known_wrong.rejected_by(LLAMA_CHECKS, wrong)
+test_gemma_style, test_gemma_rejects = suite(gemma_style, GEMMA_CHECKS)
 
 
-def offset_added_in_half(x, offset, eps):
-    return (x.float() * scale_of(x, eps) * (1 + offset).float()).to(x.dtype)
-
-
-def one_forgotten(x, offset, eps):
-    return multiplies_before_the_cast(x, offset, eps)
-
-
-def casts_before_the_gain(x, offset, eps):
-    return (llama_style(x, 1 + offset.float(), eps)).to(x.dtype)
-
-
-def gemma_output_float32(x, offset, eps):
-    return x.float() * scale_of(x, eps) * (1 + offset.float())
-
-
-def gemma_square_before_upcast(x, offset, eps):
-    scale = torch.rsqrt(x.square().float().mean(-1, keepdim=True) + eps)
-    return (x.float() * scale * (1 + offset.float())).to(x.dtype)
-
-
-def gemma_accumulates_in_half(x, offset, eps):
-    plain = accumulates_in_half(x, torch.ones(x.shape[-1]), eps)
-    return (plain * (1 + offset.float())).to(x.dtype)
-
-
-def gemma_scale_rounded(x, offset, eps):
-    scale = scale_of(x, eps).to(x.dtype).float()
-    return (x.float() * scale * (1 + offset.float())).to(x.dtype)
-
-
-def gemma_epsilon_in_half(x, offset, eps):
-    mean_square = x.float().square().mean(-1, keepdim=True).to(x.dtype) + eps
-    scale = torch.rsqrt(mean_square.float())
-    return (x.float() * scale * (1 + offset.float())).to(x.dtype)
-
-
-GEMMA_WRONG = [
-    offset_added_in_half,
-    one_forgotten,
-    casts_before_the_gain,
-    gemma_output_float32,
-    gemma_square_before_upcast,
-    gemma_accumulates_in_half,
-    gemma_scale_rounded,
-    gemma_epsilon_in_half,
-]
-
-
-@pytest.mark.parametrize("wrong", GEMMA_WRONG, ids=lambda f: f.__name__)
-def test_gemma_rejects(wrong, known_wrong):
-    known_wrong.rejected_by(GEMMA_CHECKS, wrong)
-
-
-def casts_to_input(x, gain, eps):
-    return llama_style(x, gain, eps)  # "equivalent to T5", but not for every dtype
-
-
-def t5_never_casts(x, gain, eps):
-    return gain * (x * scale_of(x, eps))
-
-
-def t5_casts_last(x, gain, eps):
-    y = gain.float() * x * scale_of(x, eps)
-    return y.to(gain.dtype)
-
-
-def t5_normalizes_in_half(x, gain, eps):
-    y = x * scale_of(x, eps).to(x.dtype)
-    return gain * (y.to(gain.dtype) if gain.dtype in HALVES else y.float())
-
-
-def t5_square_before_upcast(x, gain, eps):
-    mean_square = x.square().float().mean(-1, keepdim=True)
-    y = x * torch.rsqrt(mean_square + eps)
-    return gain * (y.to(gain.dtype) if gain.dtype in HALVES else y)
-
-
-T5_WRONG = [
-    casts_to_input,
-    t5_never_casts,
-    t5_casts_last,
-    t5_normalizes_in_half,
-    t5_square_before_upcast,
-]
-
-
-@pytest.mark.parametrize("wrong", T5_WRONG, ids=lambda f: f.__name__)
-def test_t5_rejects(wrong, known_wrong):
-    known_wrong.rejected_by(T5_CHECKS, wrong)
+test_t5_style, test_t5_rejects = suite(t5_style, T5_CHECKS)
 
 
 # --- what the page says about the three together ------------------------------

@@ -9,6 +9,7 @@ from torch.nn import functional as F
 
 from snippets.low_precision import default_epsilon
 from snippets.low_precision.default_epsilon import recovered_epsilon
+from tests.wrong import suite
 
 DTYPES = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
 
@@ -34,48 +35,7 @@ def follows_another_default(function):
 CHECKS = [default_of_this_torch, follows_another_default]
 
 
-@pytest.mark.parametrize("check", CHECKS, ids=lambda f: f.__name__)
-def test_recovered_epsilon(check):
-    check(recovered_epsilon)
-
-
-def assumes_float32(dtype):
-    return torch.finfo(torch.float32).eps
-
-
-def assumes_own_type(dtype):
-    return torch.finfo(dtype).eps
-
-
-def assumes_operation_type(dtype):
-    wide = torch.float64 if dtype == torch.float64 else torch.float32
-    return torch.finfo(wide).eps
-
-
-def forgets_the_square(dtype):
-    row = torch.full((8,), 2.0**-20, dtype=dtype)
-    x, y = row[0].item(), F.rms_norm(row, (8,))[0].item()
-    return x / y
-
-
-def probes_with_a_large_row(dtype):
-    row = torch.full((8,), 1.0, dtype=dtype)
-    x, y = row[0].item(), F.rms_norm(row, (8,))[0].item()
-    return (x / y) ** 2 - x**2
-
-
-WRONG = [
-    assumes_float32,
-    assumes_own_type,
-    assumes_operation_type,
-    forgets_the_square,
-    probes_with_a_large_row,
-]
-
-
-@pytest.mark.parametrize("wrong", WRONG, ids=lambda f: f.__name__)
-def test_rejects(wrong, known_wrong):
-    known_wrong.rejected_by(CHECKS, wrong)
+test_recovered_epsilon, test_rejects = suite(recovered_epsilon, CHECKS)
 
 
 def test_the_page_measures_torch_itself():

@@ -5,6 +5,7 @@ import torch
 
 from snippets.low_precision.naive import rms_norm_naive
 from snippets.rms_norm.reference import rms_norm
+from tests.wrong import suite
 
 HALVES = (torch.float16, torch.bfloat16)
 
@@ -76,46 +77,10 @@ CHECKS = [
 ]
 
 
-@pytest.mark.parametrize("check", CHECKS, ids=lambda f: f.__name__)
-def test_naive(check):
-    check(rms_norm_naive)
-
-
-def upcasts(x, weight, eps):
-    return rms_norm(x, weight, eps)
-
-
-def mean_before_square(x, weight, eps):
-    return x / torch.sqrt(x.abs().mean(-1, keepdim=True).square() + eps) * weight
-
-
-def clamps_the_square(x, weight, eps):
-    square = (x * x).clamp(max=torch.finfo(x.dtype).max)
-    return x / torch.sqrt(square.mean(-1, keepdim=True) + eps) * weight
-
-
-def raises_the_epsilon(x, weight, eps):
-    eps = max(eps, torch.finfo(x.dtype).tiny)
-    return x / torch.sqrt((x * x).mean(-1, keepdim=True) + eps) * weight
-
-
-def forgets_the_dtype(x, weight, eps):
-    return rms_norm_naive(x, weight, eps).float()
-
-
 # Here a variant is wrong when it hides what the page demonstrates.
-HIDING = [
-    upcasts,
-    mean_before_square,
-    clamps_the_square,
-    raises_the_epsilon,
-    forgets_the_dtype,
-]
 
 
-@pytest.mark.parametrize("wrong", HIDING, ids=lambda f: f.__name__)
-def test_naive_rejects(wrong, known_wrong):
-    known_wrong.rejected_by(CHECKS, wrong)
+test_naive, test_naive_rejects = suite(rms_norm_naive, CHECKS)
 
 
 @pytest.mark.parametrize("dtype", HALVES, ids=str)
