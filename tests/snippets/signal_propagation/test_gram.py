@@ -7,7 +7,6 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from snippets.signal_propagation import gram as module
 from snippets.signal_propagation.gram import (
     after_attention,
     after_feed_forward,
@@ -15,6 +14,7 @@ from snippets.signal_propagation.gram import (
     predict,
 )
 from snippets.signal_propagation.shares import left, shares
+from tests.wrong import suite
 
 N, WIDE = 6, 256
 
@@ -84,92 +84,8 @@ FEED_FORWARD = [
 ]
 
 
-def weights_on_one_side(gram, weights):
-    return weights @ gram
-
-
-def weights_transposed(gram, weights):
-    return weights.T @ gram @ weights
-
-
-def weights_squared(gram, weights):
-    return (weights * weights) @ gram @ (weights * weights).T
-
-
-def equal_weights_assumed(gram, weights):
-    return after_attention(gram, torch.full_like(weights, 1 / len(weights)))
-
-
-def nothing_mixed(gram, weights):
-    return gram
-
-
-def half_forgotten(gram):
-    return 2 * after_feed_forward(gram)
-
-
-def linear(gram):
-    return gram / 2
-
-
-def lengths_forgotten(gram):
-    return after_feed_forward(normalized(gram))
-
-
-def mean_of_relu_removed(gram):
-    size = gram.diagonal().sqrt()
-    return after_feed_forward(gram) - size[:, None] * size / (2 * math.pi)
-
-
-def angle_of_the_sine(gram):
-    size = gram.diagonal().sqrt()
-    size = size[:, None] * size
-    angle = (gram / size).clamp(-1, 1).arccos()
-    return size * (angle.sin() + angle * angle.cos()) / (2 * math.pi)
-
-
-def kernel_of_degree_zero(gram):
-    size = gram.diagonal().sqrt()
-    size = size[:, None] * size
-    return size * (math.pi - (gram / size).clamp(-1, 1).arccos()) / (2 * math.pi)
-
-
-def test_right():
-    for check in ATTENTION:
-        check(after_attention)
-    for check in FEED_FORWARD:
-        check(after_feed_forward)
-
-
-@pytest.mark.parametrize(
-    "variant",
-    [
-        weights_on_one_side,
-        weights_transposed,
-        weights_squared,
-        equal_weights_assumed,
-        nothing_mixed,
-    ],
-    ids=lambda v: v.__name__,
-)
-def test_wrong_attention(variant, known_wrong):
-    known_wrong.rejected_by(ATTENTION, variant)
-
-
-@pytest.mark.parametrize(
-    "variant",
-    [
-        half_forgotten,
-        linear,
-        lengths_forgotten,
-        mean_of_relu_removed,
-        angle_of_the_sine,
-        kernel_of_degree_zero,
-    ],
-    ids=lambda v: v.__name__,
-)
-def test_wrong_feed_forward(variant, known_wrong):
-    known_wrong.rejected_by(FEED_FORWARD, variant)
+test_attention, test_wrong_attention = suite(after_attention, ATTENTION)
+test_feed_forward, test_wrong_feed_forward = suite(after_feed_forward, FEED_FORWARD)
 
 
 def test_normalized_has_ones_and_keeps_cosines():
@@ -244,72 +160,7 @@ def check_stack(function):
         assert close(found, REFERENCE[case] / 12), case
 
 
-def _changed(**names):
-    """predict with some of its functions exchanged."""
-
-    def changed(*arguments):
-        with pytest.MonkeyPatch.context() as patch:
-            for name, function in names.items():
-                patch.setattr(module, name, function)
-            return predict(*arguments)
-
-    return changed
-
-
-def bidirectional(gram, weights):
-    return after_attention(gram, torch.full_like(weights, 1 / len(weights)))
-
-
-mask_forgotten = _changed(after_attention=bidirectional)
-attention_forgotten = _changed(after_attention=nothing_mixed)
-relu_forgotten = _changed(after_feed_forward=linear)
-never_normalized = _changed(normalized=lambda gram: gram)
-
-
-def pre_and_post_exchanged(placement, *arguments):
-    other = {"Post-Norm": "Pre-Norm", "Pre-Norm": "Post-Norm"}
-    return predict(other[placement], *arguments)
-
-
-def alpha_not_squared(placement, gram, layers, alpha, beta):
-    return predict(placement, gram, layers, alpha**0.5, beta)
-
-
-def one_beta_of_two(placement, gram, layers, alpha, beta):
-    return predict(placement, gram, layers, alpha, beta**0.5)
-
-
-def alpha_ignored(placement, gram, layers, alpha, beta):
-    return predict(placement, gram, layers, 1.0, beta)
-
-
-def sublayers_for_layers(placement, gram, layers, alpha, beta):
-    return predict(placement, gram, 2 * layers, alpha, beta)
-
-
-WRONG_STACKS = [
-    mask_forgotten,
-    attention_forgotten,
-    relu_forgotten,
-    never_normalized,
-    pre_and_post_exchanged,
-    alpha_not_squared,
-    one_beta_of_two,
-    alpha_ignored,
-    sublayers_for_layers,
-]
-for _name, _variant in list(globals().items()):
-    if any(_variant is each for each in WRONG_STACKS):
-        _variant.__name__ = _name
-
-
-def test_stack():
-    check_stack(predict)
-
-
-@pytest.mark.parametrize("variant", WRONG_STACKS, ids=lambda v: v.__name__)
-def test_wrong_stack(variant, known_wrong):
-    known_wrong.rejected_by([check_stack], variant)
+test_stack, test_wrong_stack = suite(predict, [check_stack])
 
 
 @pytest.mark.parametrize("n", [3, 40])

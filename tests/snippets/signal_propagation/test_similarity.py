@@ -10,6 +10,7 @@ from snippets.signal_propagation.similarity import (
     distance_to_rank_one,
     mean_cosine,
 )
+from tests.wrong import suite
 
 SHAPES = [(2, 3), (5, 8), (3, 4, 7), (2, 3, 6, 1), (1, 2, 33)]
 
@@ -106,125 +107,8 @@ DISTANCE = [
 ]
 
 
-def diagonal_counted(x):
-    unit = F.normalize(x, dim=-1)
-    return (unit @ unit.mT).mean(dim=(-2, -1))
-
-
-def diagonal_left_in_the_count(x):
-    unit, n = F.normalize(x, dim=-1), x.shape[-2]
-    return ((unit @ unit.mT).sum(dim=(-2, -1)) - n) / n**2
-
-
-def lengths_kept(x):
-    n = x.shape[-2]
-    pairs = x @ x.mT
-    ones = pairs.diagonal(dim1=-2, dim2=-1).sum(dim=-1)
-    return (pairs.sum(dim=(-2, -1)) - ones) / (n - 1) / ones
-
-
-def features_for_tokens(x):
-    return mean_cosine(x.mT.contiguous()) if x.shape[-1] > 1 else 0 * x[..., 0, 0]
-
-
-def sign_dropped(x):
-    unit, n = F.normalize(x, dim=-1), x.shape[-2]
-    return ((unit @ unit.mT).abs().sum(dim=(-2, -1)) - n) / (n * (n - 1))
-
-
-def centred_first(x):
-    return mean_cosine(x - x.mean(dim=-2, keepdim=True) * 0.999)
-
-
-def neighbours_only(x):
-    return F.cosine_similarity(x[..., 1:, :], x[..., :-1, :], dim=-1).mean(dim=-1)
-
-
-def sequences_mixed(x):
-    flat = mean_cosine(x.reshape(-1, x.shape[-1]))
-    return flat.expand(x.shape[:-2]) if x.ndim > 2 else flat
-
-
-def epsilon_too_large(x):
-    unit, n = x / (x.norm(dim=-1, keepdim=True) + 1e-5), x.shape[-2]
-    return ((unit @ unit.mT).sum(dim=(-2, -1)) - n) / (n * (n - 1))
-
-
-def size_detached(x):
-    unit, n = x / x.norm(dim=-1, keepdim=True).detach(), x.shape[-2]
-    return ((unit @ unit.mT).sum(dim=(-2, -1)) - n) / (n * (n - 1))
-
-
-def mean_of_features(x):
-    apart = x - x.mean(dim=-1, keepdim=True)
-    return apart.flatten(-2).norm(dim=-1) / x.flatten(-2).norm(dim=-1)
-
-
-def not_relative(x):
-    return (x - x.mean(dim=-2, keepdim=True)).flatten(-2).norm(dim=-1)
-
-
-def squared(x):
-    return distance_to_rank_one(x) ** 2
-
-
-def relative_to_the_mean(x):
-    mean = x.mean(dim=-2, keepdim=True).expand_as(x)
-    return (x - mean).flatten(-2).norm(dim=-1) / mean.flatten(-2).norm(dim=-1)
-
-
-def spectral_norm(x):
-    apart = x - x.mean(dim=-2, keepdim=True)
-    return torch.linalg.matrix_norm(apart, 2) / torch.linalg.matrix_norm(x, 2)
-
-
-def any_rank_one(x):
-    """Distance to the nearest matrix of rank one, its rows not all equal."""
-    values = torch.linalg.svdvals(x).square()
-    return (1 - values[..., 0] / values.sum(dim=-1)).clamp(min=0).sqrt()
-
-
-def test_right():
-    for check in COSINE:
-        check(mean_cosine)
-    for check in DISTANCE:
-        check(distance_to_rank_one)
-
-
-@pytest.mark.parametrize(
-    "variant",
-    [
-        diagonal_counted,
-        diagonal_left_in_the_count,
-        lengths_kept,
-        features_for_tokens,
-        sign_dropped,
-        centred_first,
-        neighbours_only,
-        sequences_mixed,
-        epsilon_too_large,
-        size_detached,
-    ],
-    ids=lambda v: v.__name__,
-)
-def test_wrong_cosine(variant, known_wrong):
-    known_wrong.rejected_by(COSINE, variant)
-
-
-@pytest.mark.parametrize(
-    "variant",
-    [
-        mean_of_features,
-        not_relative,
-        squared,
-        relative_to_the_mean,
-        spectral_norm,
-        any_rank_one,
-    ],
-    ids=lambda v: v.__name__,
-)
-def test_wrong_distance(variant, known_wrong):
-    known_wrong.rejected_by(DISTANCE, variant)
+test_cosine, test_wrong_cosine = suite(mean_cosine, COSINE)
+test_distance, test_wrong_distance = suite(distance_to_rank_one, DISTANCE)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
