@@ -11,7 +11,7 @@ from snippets.zero_centred_and_mixed.placements import (
     PreNorm,
 )
 from tests.snippets.zero_centred_and_mixed.float64 import assert_close, run, tokens
-from tests.snippets.zero_centred_and_mixed.wrong_mixed import HYBRID_NORM, MIX_LN
+from tests.wrong import suite
 
 D, HEADS = 12, 3
 
@@ -80,24 +80,10 @@ MIX_LN_CHECKS = [check_mix_ln_default, check_mix_ln]
 HYBRID_CHECKS = [check_hybrid, check_hybrid_star]
 
 
-@pytest.mark.parametrize("check", MIX_LN_CHECKS, ids=lambda f: f.__name__)
-def test_mix_ln(check):
-    check(mix_ln)
+test_mix_ln, test_mix_ln_known_wrong = suite(mix_ln, MIX_LN_CHECKS)
 
 
-@pytest.mark.parametrize("variant", MIX_LN, ids=lambda v: v.__name__)
-def test_mix_ln_known_wrong(variant, known_wrong):
-    known_wrong.rejected_by(MIX_LN_CHECKS, variant)
-
-
-@pytest.mark.parametrize("check", HYBRID_CHECKS, ids=lambda f: f.__name__)
-def test_hybrid_norm(check):
-    check(hybrid_norm)
-
-
-@pytest.mark.parametrize("variant", HYBRID_NORM, ids=lambda v: v.__name__)
-def test_hybrid_norm_known_wrong(variant, known_wrong):
-    known_wrong.rejected_by(HYBRID_CHECKS, variant)
+test_hybrid_norm, test_hybrid_norm_known_wrong = suite(hybrid_norm, HYBRID_CHECKS)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from torch import nn
 
 from snippets.rms_norm.reference import RMSNorm, rms_norm
 from snippets.zero_centred_and_mixed.equilibrium import rest
@@ -22,6 +21,7 @@ from tests.snippets.zero_centred_and_mixed.float64 import (
     norm_gradients,
     tokens,
 )
+from tests.wrong import suite
 
 
 def weights(d, scale=0.6, dtype=torch.float64):
@@ -99,109 +99,7 @@ CHECKS = [
 ]
 
 
-class _Wrong(ZeroCentredRMSNorm):
-    def gain(self):
-        return 1 + self.weight.to(self.wide(self.weight))
-
-    def wide(self, x):
-        return torch.promote_types(x.dtype, torch.float32)
-
-
-class mean_subtracted(_Wrong):
-    """What the name suggests, and a summary on the web says."""
-
-    def forward(self, x):
-        h = x.to(self.wide(x))
-        return rms_norm(h - h.mean(-1, keepdim=True), self.gain(), self.eps).to(x.dtype)
-
-
-class plain_gain_at_zero(_Wrong):
-    def forward(self, x):
-        return rms_norm(x, self.weight, self.eps)
-
-
-class starts_at_one(_Wrong):
-    def __init__(self, d, eps=1e-6):
-        super().__init__(d, eps)
-        nn.init.ones_(self.weight)
-
-
-class plain_gain_at_one(starts_at_one):
-    def forward(self, x):
-        return rms_norm(x, self.weight, self.eps)
-
-
-class one_minus_weight(_Wrong):
-    def forward(self, x):
-        return rms_norm(x, 2 - self.gain(), self.eps)
-
-
-class exponential_weight(_Wrong):
-    def forward(self, x):
-        return rms_norm(x, self.weight.to(self.wide(x)).exp(), self.eps)
-
-
-class one_added_before_widening(_Wrong):
-    def forward(self, x):
-        return rms_norm(x, 1 + self.weight, self.eps)
-
-
-class rounds_before_the_weight(_Wrong):
-    def forward(self, x):
-        return (rms_norm(x, eps=self.eps).to(self.wide(x)) * self.gain()).to(x.dtype)
-
-
-class weight_in_the_dtype_of_x(_Wrong):
-    def forward(self, x):
-        return rms_norm(x, eps=self.eps) * (1 + self.weight).to(x.dtype)
-
-
-class weight_added_to_the_output(_Wrong):
-    def forward(self, x):
-        return rms_norm(x, eps=self.eps) + self.weight.to(x.dtype)
-
-
-class one_added_to_the_output(_Wrong):
-    def forward(self, x):
-        return 1 + rms_norm(x, self.weight, self.eps)
-
-
-class weight_before_the_norm(_Wrong):
-    def forward(self, x):
-        h = x.to(self.wide(x)) * self.gain()
-        return rms_norm(h, eps=self.eps).to(x.dtype)
-
-
-class eps_fixed(_Wrong):
-    def forward(self, x):
-        return rms_norm(x, self.gain(), 1e-6)
-
-
-class one_number_for_all(_Wrong):
-    def __init__(self, d, eps=1e-6):
-        super().__init__(1, eps)
-
-
-class weight_detached(_Wrong):
-    def forward(self, x):
-        return rms_norm(x, self.gain().detach() + 0 * self.weight, self.eps)
-
-
-VARIANTS = [
-    value
-    for value in list(globals().values())
-    if isinstance(value, type) and issubclass(value, _Wrong) and value is not _Wrong
-]
-
-
-@pytest.mark.parametrize("check", CHECKS, ids=lambda f: f.__name__)
-def test_right(check):
-    check(ZeroCentredRMSNorm)
-
-
-@pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: v.__name__)
-def test_known_wrong(variant, known_wrong):
-    known_wrong.rejected_by(CHECKS, variant)
+test_right, test_known_wrong = suite(ZeroCentredRMSNorm, CHECKS)
 
 
 # The public classes ----------------------------------------------------------
