@@ -12,6 +12,7 @@ from tests.snippets.without_normalization.float64 import (
     reference_gradients,
     tokens,
 )
+from tests.wrong import suite
 
 NAMES = ("grad_x", "grad_alpha", "grad_gain", "grad_bias")
 RTOL = {torch.float64: 1e-11, torch.float32: 1e-5, torch.bfloat16: 4.1e-3}
@@ -66,123 +67,7 @@ def check_inputs_unchanged(backward):
 CHECKS = [check_float64, check_every_dtype, check_many_tokens, check_inputs_unchanged]
 
 
-def _parts(grad_y, x, alpha, gain):
-    wide = torch.promote_types(x.dtype, torch.float32)
-    g, h, a, w = (each.to(wide) for each in (grad_y, x, alpha, gain))
-    return g, h, a, w, torch.tanh(a * h)
-
-
-def _finish(x, alpha, gain, grad_x, grad_alpha, grad_gain, grad_bias):
-    d = x.shape[-1]
-    return (
-        grad_x.to(x.dtype),
-        grad_alpha.sum().reshape(alpha.shape).to(alpha.dtype),
-        grad_gain.reshape(-1, d).sum(0).to(gain.dtype),
-        grad_bias.reshape(-1, d).sum(0).to(gain.dtype),
-    )
-
-
-def alpha_missing(grad_y, x, alpha, gain):
-    g, h, _, w, t = _parts(grad_y, x, alpha, gain)
-    s = g * w * (1 - t * t)
-    return _finish(x, alpha, gain, s, s * h, g * t, g)
-
-
-def tanh_for_its_derivative(grad_y, x, alpha, gain):
-    g, h, a, w, t = _parts(grad_y, x, alpha, gain)
-    return _finish(x, alpha, gain, a * g * w * t, g * w * t * h, g * t, g)
-
-
-def square_missing(grad_y, x, alpha, gain):
-    g, h, a, w, t = _parts(grad_y, x, alpha, gain)
-    s = g * w * (1 - t)
-    return _finish(x, alpha, gain, a * s, s * h, g * t, g)
-
-
-def sigmoid_derivative(grad_y, x, alpha, gain):
-    g, h, a, w, t = _parts(grad_y, x, alpha, gain)
-    s = g * w * t * (1 - t)
-    return _finish(x, alpha, gain, a * s, s * h, g * t, g)
-
-
-def gain_missing(grad_y, x, alpha, gain):
-    g, h, a, _, t = _parts(grad_y, x, alpha, gain)
-    s = g * (1 - t * t)
-    return _finish(x, alpha, gain, a * s, s * h, g * t, g)
-
-
-def projection_of_a_norm(grad_y, x, alpha, gain):
-    g, h, a, w, t = _parts(grad_y, x, alpha, gain)
-    s = g * w * (1 - t * t)
-    s = s - h * (s * h).sum(-1, keepdim=True) / (h * h).sum(-1, keepdim=True)
-    return _finish(x, alpha, gain, a * s, s * h, g * t, g)
-
-
-def grad_alpha_averaged(grad_y, x, alpha, gain):
-    g, h, a, w, t = _parts(grad_y, x, alpha, gain)
-    s = g * w * (1 - t * t)
-    return _finish(x, alpha, gain, a * s, s * h / x.numel(), g * t, g)
-
-
-def grad_alpha_times_alpha(grad_y, x, alpha, gain):
-    g, h, a, w, t = _parts(grad_y, x, alpha, gain)
-    s = a * g * w * (1 - t * t)
-    return _finish(x, alpha, gain, s, s * h, g * t, g)
-
-
-def grad_alpha_without_x(grad_y, x, alpha, gain):
-    g, _, a, w, t = _parts(grad_y, x, alpha, gain)
-    s = g * w * (1 - t * t)
-    return _finish(x, alpha, gain, a * s, s, g * t, g)
-
-
-def grad_gain_of_the_input(grad_y, x, alpha, gain):
-    g, h, a, w, t = _parts(grad_y, x, alpha, gain)
-    s = g * w * (1 - t * t)
-    return _finish(x, alpha, gain, a * s, s * h, g * h, g)
-
-
-def grad_bias_averaged(grad_y, x, alpha, gain):
-    g, h, a, w, t = _parts(grad_y, x, alpha, gain)
-    s = g * w * (1 - t * t)
-    rows = x.numel() // x.shape[-1]
-    return _finish(x, alpha, gain, a * s, s * h, g * t, g / rows)
-
-
-def sums_in_low_precision(grad_y, x, alpha, gain):
-    g, h, a, w, t = _parts(grad_y, x, alpha, gain)
-    s = g * w * (1 - t * t)
-    total = torch.zeros_like(gain)
-    for row in (g * t).reshape(-1, x.shape[-1]).to(gain.dtype):
-        total = total + row  # rounds after every token
-    out = _finish(x, alpha, gain, a * s, s * h, g * t, g)
-    return out[0], out[1], total, out[3]
-
-
-VARIANTS = [
-    alpha_missing,
-    tanh_for_its_derivative,
-    square_missing,
-    sigmoid_derivative,
-    gain_missing,
-    projection_of_a_norm,
-    grad_alpha_averaged,
-    grad_alpha_times_alpha,
-    grad_alpha_without_x,
-    grad_gain_of_the_input,
-    grad_bias_averaged,
-    sums_in_low_precision,
-]
-
-
-@pytest.mark.parametrize("check", CHECKS, ids=lambda f: f.__name__)
-def test_right(check):
-    check(dynamic_tanh_backward)
-
-
-@pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: v.__name__)
-def test_known_wrong(variant, known_wrong):
-    known_wrong.rejected_by(CHECKS, variant)
+test_right, test_known_wrong = suite(dynamic_tanh_backward, CHECKS)
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)

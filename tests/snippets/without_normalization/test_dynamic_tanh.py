@@ -1,6 +1,5 @@
 """dynamic_tanh and DynamicTanh against exponentials in float64."""
 
-import pytest
 import torch
 
 from snippets.without_normalization.dynamic_erf import dynamic_erf
@@ -14,7 +13,7 @@ from tests.snippets.without_normalization.float64 import (
     reference_gradients,
     tokens,
 )
-from tests.snippets.without_normalization.wrong_dynamic_tanh import VARIANTS
+from tests.wrong import suite
 
 
 def check_values_and_gradients(layer):
@@ -53,14 +52,7 @@ def check_input_unchanged(layer):
 CHECKS = [check_values_and_gradients, check_low_precision, check_input_unchanged]
 
 
-@pytest.mark.parametrize("check", CHECKS, ids=lambda f: f.__name__)
-def test_right(check):
-    check(dynamic_tanh)
-
-
-@pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: v.__name__)
-def test_known_wrong(variant, known_wrong):
-    known_wrong.rejected_by(CHECKS, variant)
+test_right, test_known_wrong = suite(dynamic_tanh, CHECKS)
 
 
 def test_module():

@@ -10,6 +10,7 @@ from snippets.without_normalization.cloud import cloud
 from snippets.without_normalization.residual import ScaledResidual, fixup
 from snippets.without_normalization.stack import stack
 from tests.snippets.without_normalization.float64 import assert_close, tokens
+from tests.wrong import suite
 
 
 def body(d=5, inner=7, layers=2, seed=0):
@@ -68,93 +69,7 @@ RESIDUAL_CHECKS = [
 ]
 
 
-class _Residual(ScaledResidual):
-    pass
-
-
-class alpha_starts_at_one(_Residual):
-    def __init__(self, body):
-        super().__init__(body, alpha=1.0)
-
-
-class alpha_on_the_stream(_Residual):
-    def forward(self, x):
-        return self.alpha * x + self.body(x)
-
-
-class alpha_on_the_sum(_Residual):
-    def forward(self, x):
-        return self.alpha * (x + self.body(x))
-
-
-class stream_forgotten(_Residual):
-    def forward(self, x):
-        return self.alpha * self.body(x)
-
-
-class interpolates(_Residual):
-    def forward(self, x):
-        return (1 - self.alpha) * x + self.alpha * self.body(x)
-
-
-class alpha_inside_the_branch(_Residual):
-    def forward(self, x):
-        return x + self.body(self.alpha * x)
-
-
-class alpha_not_learned(_Residual):
-    def __init__(self, body):
-        super().__init__(body)
-        self.alpha.requires_grad_(False)
-
-
-class alpha_per_feature(_Residual):
-    def __init__(self, body):
-        super().__init__(body)
-        self.alpha = nn.Parameter(torch.zeros(5))
-
-
-class alpha_squared(_Residual):
-    def forward(self, x):
-        return x + self.alpha**2 * self.body(x)
-
-
-class branch_detached(_Residual):
-    def forward(self, x):
-        return x + self.alpha * self.body(x).detach()
-
-
-class last_layer_zero_as_well(_Residual):
-    def __init__(self, body):
-        super().__init__(body)
-        with torch.no_grad():
-            body[-1].weight.zero_()
-            body[-1].bias.zero_()
-
-
-RESIDUAL_VARIANTS = [
-    alpha_starts_at_one,
-    alpha_on_the_stream,
-    alpha_on_the_sum,
-    stream_forgotten,
-    interpolates,
-    alpha_inside_the_branch,
-    alpha_not_learned,
-    alpha_per_feature,
-    alpha_squared,
-    branch_detached,
-    last_layer_zero_as_well,
-]
-
-
-@pytest.mark.parametrize("check", RESIDUAL_CHECKS, ids=lambda f: f.__name__)
-def test_residual(check):
-    check(ScaledResidual)
-
-
-@pytest.mark.parametrize("variant", RESIDUAL_VARIANTS, ids=lambda v: v.__name__)
-def test_residual_known_wrong(variant, known_wrong):
-    known_wrong.rejected_by(RESIDUAL_CHECKS, variant)
+test_residual, test_residual_known_wrong = suite(ScaledResidual, RESIDUAL_CHECKS)
 
 
 # Fixup -----------------------------------------------------------------------
@@ -182,105 +97,7 @@ def check_fixup_leaves_biases(rule):
 FIXUP_CHECKS = [check_fixup, check_fixup_leaves_biases]
 
 
-def _linear(branch):
-    return [layer for layer in branch if isinstance(layer, nn.Linear)]
-
-
-@torch.no_grad()
-def sign_of_the_exponent_lost(branch, branches):
-    *others, last = _linear(branch)
-    for layer in others:
-        layer.weight.mul_(branches ** (1 / (2 * len(others))))
-    last.weight.zero_()
-
-
-@torch.no_grad()
-def first_layer_zero(branch, branches):
-    first, *others = _linear(branch)
-    for layer in others:
-        layer.weight.mul_(branches ** (-1 / (2 * len(others))))
-    first.weight.zero_()
-
-
-@torch.no_grad()
-def all_layers_zero(branch, branches):
-    for layer in _linear(branch):
-        layer.weight.zero_()
-
-
-@torch.no_grad()
-def last_layer_scaled(branch, branches):
-    layers = _linear(branch)
-    for layer in layers:
-        layer.weight.mul_(branches ** (-1 / (2 * len(layers) - 2)))
-
-
-@torch.no_grad()
-def last_layer_counted_out(branch, branches):
-    *others, last = _linear(branch)
-    m = len(others)
-    for layer in others:
-        layer.weight.mul_(branches ** (-1 / max(2 * m - 2, 1)))
-    last.weight.zero_()
-
-
-@torch.no_grad()
-def one_over_root_depth(branch, branches):
-    *others, last = _linear(branch)
-    for layer in others:
-        layer.weight.mul_(branches**-0.5)
-    last.weight.zero_()
-
-
-@torch.no_grad()
-def one_over_depth(branch, branches):
-    *others, last = _linear(branch)
-    for layer in others:
-        layer.weight.mul_(1 / branches)
-    last.weight.zero_()
-
-
-@torch.no_grad()
-def only_the_first_scaled(branch, branches):
-    *others, last = _linear(branch)
-    others[0].weight.mul_(branches ** (-1 / (2 * len(others))))
-    last.weight.zero_()
-
-
-@torch.no_grad()
-def not_scaled_at_all(branch, branches):
-    _linear(branch)[-1].weight.zero_()
-
-
-@torch.no_grad()
-def biases_zeroed(branch, branches):
-    fixup(branch, branches)
-    for layer in _linear(branch):
-        layer.bias.zero_()
-
-
-FIXUP_VARIANTS = [
-    sign_of_the_exponent_lost,
-    first_layer_zero,
-    all_layers_zero,
-    last_layer_scaled,
-    last_layer_counted_out,
-    one_over_root_depth,
-    one_over_depth,
-    only_the_first_scaled,
-    not_scaled_at_all,
-    biases_zeroed,
-]
-
-
-@pytest.mark.parametrize("check", FIXUP_CHECKS, ids=lambda f: f.__name__)
-def test_fixup(check):
-    check(fixup)
-
-
-@pytest.mark.parametrize("variant", FIXUP_VARIANTS, ids=lambda v: v.__name__)
-def test_fixup_known_wrong(variant, known_wrong):
-    known_wrong.rejected_by(FIXUP_CHECKS, variant)
+test_fixup, test_fixup_known_wrong = suite(fixup, FIXUP_CHECKS)
 
 
 # What the page says ----------------------------------------------------------
