@@ -19,19 +19,7 @@ from snippets.pre_norm_vs_post_norm.trial import (
 )
 from snippets.rms_norm.reference import RMSNorm
 from tests.snippets.pre_norm_vs_post_norm.float64 import close, draw, parts
-from tests.snippets.pre_norm_vs_post_norm.wrong_blocks import (
-    PostNorm,
-    PreNorm,
-    branch_subtracted,
-    norm_before_and_after,
-    norm_forgotten,
-    norm_of_the_branch_only,
-    norm_twice,
-    residual_after_the_norm,
-    residual_forgotten_after_norm,
-    residual_inside_the_sublayer,
-    sandwich,
-)
+from tests.wrong import suite, variants
 
 TEXT = torch.randint(11, (2, 7), generator=torch.Generator().manual_seed(0))
 
@@ -103,75 +91,7 @@ CHECKS = [
 ]
 
 
-class _Wrong(Decoder):
-    pass
-
-
-class final_norm_forgotten(_Wrong):
-    def __init__(self, *arguments):
-        super().__init__(*arguments)
-        self.norm = nn.Identity()
-
-
-class final_norm_always(_Wrong):
-    def __init__(self, d, layers, heads, vocabulary, block, norm, final_norm):
-        super().__init__(d, layers, heads, vocabulary, block, norm, True)
-
-
-class feed_forward_before_attention(_Wrong):
-    def __init__(self, *arguments):
-        super().__init__(*arguments)
-        order = [i ^ 1 for i in range(len(self.blocks))]
-        self.blocks = nn.ModuleList(self.blocks[i] for i in order)
-
-
-class one_norm_for_all_blocks(_Wrong):
-    def __init__(self, *arguments):
-        super().__init__(*arguments)
-        for block in self.blocks:
-            block.norm = self.blocks[0].norm
-
-
-class post_norm_in_the_first_layer(_Wrong):
-    def __init__(self, *arguments):
-        super().__init__(*arguments)
-        for i, block in enumerate(self.blocks[:2]):
-            self.blocks[i] = PostNorm(block.sublayer, block.norm)
-
-
-class pre_norm_whatever_is_asked(_Wrong):
-    def __init__(self, *arguments):
-        super().__init__(*arguments)
-        for i, block in enumerate(self.blocks):
-            self.blocks[i] = PreNorm(block.sublayer, block.norm)
-
-
-class stream_replaced_by_its_norm(_Wrong):
-    def __init__(self, *arguments):
-        super().__init__(*arguments)
-        for i, block in enumerate(self.blocks):
-            self.blocks[i] = residual_after_the_norm(block.sublayer, block.norm)
-
-
-class embedding_normalized(_Wrong):
-    def forward(self, tokens):
-        x = RMSNorm(self.embedding.weight.shape[1]).double()(self.embedding(tokens))
-        for block in self.blocks:
-            x = block(x)
-        return self.head(self.norm(x))
-
-
-VARIANTS = _Wrong.__subclasses__()
-
-
-@pytest.mark.parametrize("check", CHECKS, ids=lambda f: f.__name__)
-def test_right(check):
-    check(Decoder)
-
-
-@pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: v.__name__)
-def test_known_wrong(variant, known_wrong):
-    known_wrong.rejected_by(CHECKS, variant)
+test_right, test_known_wrong = suite(Decoder, CHECKS)
 
 
 # Public implementations ------------------------------------------------------
@@ -299,24 +219,26 @@ def test_bert_is_post_norm():
 
 def test_probe_tells_every_block_apart():
     """With LayerNorm too, whose bias a silent sublayer would let through."""
+    wrong = (*variants(PreNormBlock), *variants(PostNormBlock))
+    blocks = {block.__name__: block.make() for block in wrong}
     builds = {
-        PostNorm: ("x", "norm(x + f)"),
-        PreNorm: ("norm(x)", "x + f"),
-        residual_after_the_norm: ("norm(x)", "norm(x) + f"),
-        norm_of_the_branch_only: ("x", "x + norm(f)"),
-        sandwich: ("norm(x)", "x + norm(f)"),
-        residual_inside_the_sublayer: ("else", "f"),
-        residual_forgotten_after_norm: ("norm(x)", "f"),
-        norm_forgotten: ("x", "x + f"),
-        norm_before_and_after: ("norm(x)", "norm(x + f)"),
-        norm_twice: ("x", "else"),
-        branch_subtracted: ("norm(x)", "else"),
+        "norm_on_the_stream": ("x", "norm(x + f)"),
+        "norm_inside_the_branch": ("norm(x)", "x + f"),
+        "residual_after_the_norm": ("norm(x)", "norm(x) + f"),
+        "norm_of_the_branch_only": ("x", "x + norm(f)"),
+        "sandwich": ("norm(x)", "x + norm(f)"),
+        "residual_inside_the_sublayer": ("else", "f"),
+        "residual_forgotten_after_norm": ("norm(x)", "f"),
+        "norm_forgotten": ("x", "x + f"),
+        "norm_before_and_after": ("norm(x)", "norm(x + f)"),
+        "norm_twice": ("x", "else"),
+        "branch_subtracted": ("norm(x)", "else"),
     }
     x, f = draw((3, 8)), draw((3, 8), seed=1)
     for kind in ("rms", "layer"):
         _, norm = parts(8, kind)
-        for build, wanted in builds.items():
-            assert probe(build, norm, x, f) == wanted, build.__name__
+        for name, wanted in builds.items():
+            assert probe(blocks[name], norm, x, f) == wanted, name
 
 
 def test_pre_norm_unrolls_into_a_sum():
