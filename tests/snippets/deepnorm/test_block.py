@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from snippets.deepnorm.block import Attention, DeepNorm, FeedForward, initialize
-from tests.snippets.deepnorm.wrong_deepnorm import WRONG
+from tests.wrong import suite
 
 SHAPES = ((7,), (1, 5), (3, 7), (2, 3, 31), (1, 2, 3, 9))
 
@@ -117,14 +117,7 @@ CHECKS = [
 ]
 
 
-@pytest.mark.parametrize("check", CHECKS, ids=lambda f: f.__name__)
-def test_right(check):
-    check(DeepNorm)
-
-
-@pytest.mark.parametrize("variant", WRONG, ids=lambda v: v.__name__)
-def test_known_wrong(variant, known_wrong):
-    known_wrong.rejected_by(CHECKS, variant)
+test_right, test_known_wrong = suite(DeepNorm, CHECKS)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
