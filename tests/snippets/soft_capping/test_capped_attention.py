@@ -8,6 +8,7 @@ from torch.nn.attention.flex_attention import flex_attention
 
 from snippets.soft_capping.attention import capped_attention
 from snippets.soft_capping.reference import soft_cap
+from tests.wrong import suite
 
 SHAPES = ((1, 1, 1, 1, 2), (2, 3, 3, 5, 7), (2, 4, 2, 6, 8), (1, 6, 2, 31, 4))
 CAP, SCALE = 5.0, 0.7  # scale is not 1 / sqrt(width)
@@ -115,111 +116,7 @@ CHECKS = [
 ]
 
 
-def _finish(logits, v, mask=True):
-    if mask:
-        future = torch.ones_like(logits, dtype=torch.bool).triu(1)
-        logits = logits.masked_fill(future, -torch.inf)
-    return logits.softmax(-1).to(v.dtype) @ v
-
-
-def _start(q, k, v):
-    group = q.shape[1] // k.shape[1]
-    k, v = (each.repeat_interleave(group, dim=1) for each in (k, v))
-    wide = torch.promote_types(q.dtype, torch.float32)
-    return q.to(wide) @ k.to(wide).mT, v
-
-
-def cap_ignored(q, k, v, cap, scale):
-    return capped_attention(q, k, v, None, scale)
-
-
-def masked_before_the_cap(q, k, v, cap, scale):
-    z, v = _start(q, k, v)
-    future = torch.ones_like(z, dtype=torch.bool).triu(1)
-    z = (z * scale).masked_fill(future, -torch.inf)
-    if cap is not None:
-        z = soft_cap(z, cap)
-    return _finish(z, v, mask=False)
-
-
-def capped_before_the_scale(q, k, v, cap, scale):
-    z, v = _start(q, k, v)
-    return _finish((z if cap is None else soft_cap(z, cap)) * scale, v)
-
-
-def clamp_for_the_cap(q, k, v, cap, scale):
-    z, v = _start(q, k, v)
-    z = z * scale
-    return _finish(z if cap is None else z.clamp(-cap, cap), v)
-
-
-def weights_capped_after_softmax(q, k, v, cap, scale):
-    z, v = _start(q, k, v)
-    future = torch.ones_like(z, dtype=torch.bool).triu(1)
-    p = (z * scale).masked_fill(future, -torch.inf).softmax(-1)
-    return (p if cap is None else soft_cap(p, cap)).to(v.dtype) @ v
-
-
-def root_of_the_width_for_the_scale(q, k, v, cap, scale):
-    """query_pre_attn_scalar overlooked."""
-    return capped_attention(q, k, v, cap, q.shape[-1] ** -0.5)
-
-
-def cap_on_the_output(q, k, v, cap, scale):
-    y = capped_attention(q, k, v, None, scale)
-    return y if cap is None else soft_cap(y, cap)
-
-
-def mask_forgotten(q, k, v, cap, scale):
-    z, v = _start(q, k, v)
-    z = z * scale
-    return _finish(z if cap is None else soft_cap(z, cap), v, mask=False)
-
-
-def cap_detached(q, k, v, cap, scale):
-    z, v = _start(q, k, v)
-    z = z * scale
-    if cap is not None:
-        z = z + (soft_cap(z, cap) - z).detach()
-    return _finish(z, v)
-
-
-def logits_in_low_precision(q, k, v, cap, scale):
-    group = q.shape[1] // k.shape[1]
-    k, v = (each.repeat_interleave(group, dim=1) for each in (k, v))
-    z = (q @ k.mT) * scale
-    return _finish(z if cap is None else cap * torch.tanh(z / cap), v)
-
-
-def key_heads_tiled(q, k, v, cap, scale):
-    group = q.shape[1] // k.shape[1]
-    k, v = (each.repeat(1, group, 1, 1) for each in (k, v))
-    return capped_attention(q, k, v, cap, scale)
-
-
-VARIANTS = [
-    cap_ignored,
-    masked_before_the_cap,
-    capped_before_the_scale,
-    clamp_for_the_cap,
-    weights_capped_after_softmax,
-    root_of_the_width_for_the_scale,
-    cap_on_the_output,
-    mask_forgotten,
-    cap_detached,
-    logits_in_low_precision,
-    key_heads_tiled,
-]
-
-
-@pytest.mark.parametrize("check", CHECKS, ids=lambda f: f.__name__)
-def test_right(check):
-    check(capped_attention)
-
-
-@pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: v.__name__)
-def test_known_wrong(variant, known_wrong):
-    known_wrong.rejected_by(CHECKS, variant)
+test_right, test_known_wrong = suite(capped_attention, CHECKS)
 
 
 # Public implementations -------------------------------------------------------

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from snippets.soft_capping.reference import soft_cap, soft_cap_backward
+from tests.wrong import suite
 
 SHAPES = ((), (1,), (7,), (3, 31), (2, 1, 5), (2, 3, 4, 7))
 DTYPES = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
@@ -78,94 +79,7 @@ def check_extremes(function):
 CHECKS = [check_values, check_gradients, check_low_precision, check_extremes]
 
 
-def clamp(z, cap):
-    return z.clamp(-cap, cap)
-
-
-def cap_forgotten(z, cap):
-    return z * 1.0
-
-
-def tanh_of_the_logit_itself(z, cap):
-    return cap * torch.tanh(z)
-
-
-def cap_not_multiplied_back(z, cap):
-    return torch.tanh(z / cap)
-
-
-def multiplied_inside(z, cap):
-    return cap * torch.tanh(z * cap)
-
-
-def softsign_for_tanh(z, cap):
-    return z / (1 + z.abs() / cap)
-
-
-def only_from_above(z, cap):
-    return torch.where(z > 0, cap * torch.tanh(z / cap), z)
-
-
-def sigmoid_for_tanh(z, cap):
-    return cap * (2 * torch.sigmoid(z / cap) - 1)
-
-
-def sign_lost(z, cap):
-    return cap * torch.tanh(z.abs() / cap)
-
-
-def slope_of_one(z, cap):
-    """Straight through: the forward pass caps, the backward pass does not."""
-    return z + (cap * torch.tanh(z / cap) - z).detach()
-
-
-def detached(z, cap):
-    return (cap * torch.tanh(z / cap)).detach() + 0 * z
-
-
-def in_the_dtype_of_z(z, cap):
-    return cap * torch.tanh(z / cap)
-
-
-def always_float32(z, cap):
-    return cap * torch.tanh(z.float() / cap)
-
-
-def in_place(z, cap):
-    return z.detach().div_(cap).tanh_().mul_(cap) + 0 * z
-
-
-def capped_twice(z, cap):
-    return cap * torch.tanh(torch.tanh(z / cap))
-
-
-VARIANTS = [
-    clamp,
-    cap_forgotten,
-    tanh_of_the_logit_itself,
-    cap_not_multiplied_back,
-    multiplied_inside,
-    softsign_for_tanh,
-    only_from_above,
-    sigmoid_for_tanh,
-    sign_lost,
-    slope_of_one,
-    detached,
-    in_the_dtype_of_z,
-    always_float32,
-    in_place,
-    capped_twice,
-]
-
-
-@pytest.mark.parametrize("check", CHECKS, ids=lambda f: f.__name__)
-def test_right(check):
-    check(soft_cap)
-
-
-@pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: v.__name__)
-def test_known_wrong(variant, known_wrong):
-    known_wrong.rejected_by(CHECKS, variant)
+test_right, test_known_wrong = suite(soft_cap, CHECKS)
 
 
 # Backward --------------------------------------------------------------------
@@ -204,59 +118,7 @@ def check_backward_far_out(backward):
 BACKWARD = [check_backward_values, check_backward_dtypes, check_backward_far_out]
 
 
-def tanh_not_squared(grad_y, z, cap):
-    return grad_y * (1 - torch.tanh(z / cap))
-
-
-def divided_by_the_cap(grad_y, z, cap):
-    return grad_y * (1 - torch.tanh(z / cap) ** 2) / cap
-
-
-def multiplied_by_the_cap(grad_y, z, cap):
-    return grad_y * (1 - torch.tanh(z / cap) ** 2) * cap
-
-
-def gradient_of_the_clamp(grad_y, z, cap):
-    return grad_y * (z.abs() <= cap)
-
-
-def grad_y_forgotten(grad_y, z, cap):
-    return 1 / torch.cosh(z / cap) ** 2
-
-
-def gradient_of_an_uncapped_logit(grad_y, z, cap):
-    return grad_y.clone()
-
-
-def cancels_in_low_precision(grad_y, z, cap):
-    return grad_y * (1 - torch.tanh(z / cap) ** 2)
-
-
-def from_the_capped_value(grad_y, z, cap):
-    """Takes z for the output y, as 1 - (y / cap)^2 would."""
-    return grad_y * (1 - (z / cap) ** 2)
-
-
-BACKWARD_VARIANTS = [
-    tanh_not_squared,
-    divided_by_the_cap,
-    multiplied_by_the_cap,
-    gradient_of_the_clamp,
-    grad_y_forgotten,
-    gradient_of_an_uncapped_logit,
-    cancels_in_low_precision,
-    from_the_capped_value,
-]
-
-
-@pytest.mark.parametrize("check", BACKWARD, ids=lambda f: f.__name__)
-def test_right_backward(check):
-    check(soft_cap_backward)
-
-
-@pytest.mark.parametrize("variant", BACKWARD_VARIANTS, ids=lambda v: v.__name__)
-def test_known_wrong_backward(variant, known_wrong):
-    known_wrong.rejected_by(BACKWARD, variant)
+test_right_backward, test_known_wrong_backward = suite(soft_cap_backward, BACKWARD)
 
 
 def test_backward_equals_autograd():
