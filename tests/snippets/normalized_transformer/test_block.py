@@ -1,6 +1,5 @@
 """NormalizedBlock against an independent layer in float64, values and gradients."""
 
-import pytest
 import torch
 
 from snippets.normalized_transformer.block import NormalizedBlock, rotate
@@ -12,7 +11,7 @@ from tests.snippets.normalized_transformer.float64 import (
     turned,
     values,
 )
-from tests.snippets.normalized_transformer.wrong_block import VARIANTS
+from tests.wrong import suite
 
 SIZES = (((1, 1, 4), 1, 3), ((2, 7, 12), 3, 31), ((1, 5, 8), 2, 1), ((3, 2, 6), 1, 7))
 
@@ -60,14 +59,7 @@ def check_stays_on_the_sphere(block):
 CHECKS = [check_values, check_gradients, check_stays_on_the_sphere]
 
 
-@pytest.mark.parametrize("check", CHECKS, ids=lambda f: f.__name__)
-def test_right(check):
-    check(NormalizedBlock)
-
-
-@pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: v.__name__)
-def test_known_wrong(variant, known_wrong):
-    known_wrong.rejected_by(CHECKS, variant)
+test_right, test_known_wrong = suite(NormalizedBlock, CHECKS)
 
 
 def test_rotate_turns_pairs_and_keeps_lengths():

@@ -4,7 +4,6 @@ from math import exp, log
 
 import pytest
 import torch
-from torch import nn
 
 from snippets.normalized_transformer.model import (
     NormalizedTransformer,
@@ -19,8 +18,8 @@ from tests.snippets.normalized_transformer.float64 import (
     states,
     values,
 )
+from tests.wrong import suite
 
-READING = ("query", "key", "value", "up", "gate")
 WRITING = ("attention_out", "feed_forward_out")
 
 
@@ -72,124 +71,7 @@ def check_twice_is_once(normalize):
 CHECKS = [check_vectors, check_in_place, check_twice_is_once]
 
 
-def _each(made, names):
-    for block in made.blocks:
-        for name in names:
-            yield getattr(block, name).weight
-
-
-@torch.no_grad()
-def _normalize(made, reading=1, writing=0, norm=unit, tables=True):
-    for weight in _each(made, READING):
-        weight.copy_(norm(weight, reading))
-    for weight in _each(made, WRITING):
-        weight.copy_(norm(weight, writing))
-    for table in (made.token, made.head) if tables else ():
-        table.weight.copy_(norm(table.weight, 1))
-
-
-def all_along_dimension_one(made):
-    _normalize(made, writing=1)
-
-
-def all_along_dimension_zero(made):
-    _normalize(made, reading=0)
-
-
-def axes_exchanged(made):
-    _normalize(made, reading=0, writing=1)
-
-
-def embeddings_forgotten(made):
-    _normalize(made, tables=False)
-
-
-@torch.no_grad()
-def output_embeddings_forgotten(made):
-    old = made.head.weight.clone()
-    _normalize(made)
-    made.head.weight.copy_(old)
-
-
-def whole_matrix_to_length_one(made):
-    _normalize(made, norm=lambda w, dim: w / w.norm())
-
-
-def root_mean_square_one(made):
-    def norm(w, dim):
-        return w * torch.rsqrt(w.square().mean(dim, keepdim=True))
-
-    _normalize(made, norm=norm)
-
-
-def sum_of_absolute_values_one(made):
-    _normalize(made, norm=lambda w, dim: w / w.abs().sum(dim, keepdim=True))
-
-
-def root_forgotten(made):
-    _normalize(made, norm=lambda w, dim: w / w.square().sum(dim, keepdim=True))
-
-
-def only_shrinks(made):
-    def norm(w, dim):
-        return w / w.norm(dim=dim, keepdim=True).clamp(min=1.5)
-
-    _normalize(made, norm=norm)
-
-
-@torch.no_grad()
-def writers_forgotten(made):
-    old = [w.clone() for w in _each(made, WRITING)]
-    _normalize(made)
-    for weight, copy in zip(_each(made, WRITING), old, strict=True):
-        weight.copy_(copy)
-
-
-@torch.no_grad()
-def last_layer_forgotten(made):
-    old = [p.clone() for p in made.blocks[-1].parameters()]
-    _normalize(made)
-    for parameter, copy in zip(made.blocks[-1].parameters(), old, strict=True):
-        parameter.copy_(copy)
-
-
-def replaces_the_parameters(made):
-    _normalize(made)
-    made.head.weight = nn.Parameter(made.head.weight.detach().clone())
-
-
-def scales_normalized_too(made):
-    _normalize(made)
-    with torch.no_grad():
-        made.s_z.stored.copy_(unit(made.s_z.stored))
-
-
-VARIANTS = [
-    all_along_dimension_one,
-    all_along_dimension_zero,
-    axes_exchanged,
-    embeddings_forgotten,
-    output_embeddings_forgotten,
-    whole_matrix_to_length_one,
-    root_mean_square_one,
-    sum_of_absolute_values_one,
-    root_forgotten,
-    only_shrinks,
-    writers_forgotten,
-    last_layer_forgotten,
-    replaces_the_parameters,
-    scales_normalized_too,
-]
-
-
-@pytest.mark.parametrize("check", CHECKS, ids=lambda f: f.__name__)
-def test_right(check):
-    check(normalize_weights)
-
-
-@pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: v.__name__)
-def test_known_wrong(variant, known_wrong):
-    known_wrong.rejected_by(CHECKS, variant)
+test_right, test_known_wrong = suite(normalize_weights, CHECKS)
 
 
 # The model -------------------------------------------------------------------
