@@ -6,7 +6,7 @@ from torch import nn
 
 from snippets.curse_of_depth.depth_scaling import ScaledNorm
 from snippets.rms_norm.reference import RMSNorm
-from tests.snippets.curse_of_depth.wrong_scaling import WRONG_NORMS
+from tests.wrong import suite
 
 SHAPES = ((7,), (3, 1), (2, 5, 8), (1, 2, 3, 31))
 
@@ -73,17 +73,9 @@ def check_dtype(build):
 
 
 CHECKS = [check_values, check_gradients, check_input_unchanged, check_dtype]
-VARIANTS = WRONG_NORMS
 
 
-@pytest.mark.parametrize("check", CHECKS, ids=lambda f: f.__name__)
-def test_right(check):
-    check(ScaledNorm)
-
-
-@pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: v.__name__)
-def test_known_wrong(variant, known_wrong):
-    known_wrong.rejected_by(CHECKS, variant)
+test_right, test_known_wrong = suite(ScaledNorm, CHECKS)
 
 
 @pytest.mark.parametrize("layer", [0, -1])

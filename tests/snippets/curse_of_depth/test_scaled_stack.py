@@ -8,7 +8,7 @@ from torch.nn import functional as F
 
 from snippets.curse_of_depth.depth_scaling import scale_norms, scale_writers
 from snippets.pre_norm_vs_post_norm.trial import fresh, random_text
-from tests.snippets.curse_of_depth.wrong_scaling import WRONG_PLACES
+from tests.wrong import suite
 
 NAME = "Pre-Norm with final norm"
 
@@ -62,17 +62,9 @@ def check_first_layer_untouched(apply):
 
 
 CHECKS = [check_logits, check_gradients, check_first_layer_untouched]
-VARIANTS = WRONG_PLACES
 
 
-@pytest.mark.parametrize("check", CHECKS, ids=lambda f: f.__name__)
-def test_right(check):
-    check(scale_norms)
-
-
-@pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: v.__name__)
-def test_known_wrong(variant, known_wrong):
-    known_wrong.rejected_by(CHECKS, variant)
+test_right, test_known_wrong = suite(scale_norms, CHECKS)
 
 
 def test_attention_logits_shrink_with_the_layer():

@@ -1,15 +1,15 @@
 """trace and read_out, and what the page says about the stream."""
 
 from functools import cache
-from itertools import pairwise
 
 import pytest
 import torch
 
 from snippets.curse_of_depth.depth_scaling import scale_norms, scale_writers
 from snippets.curse_of_depth.skipping import read_out
-from snippets.curse_of_depth.stream import LayerTrace, rms, trace
+from snippets.curse_of_depth.stream import trace
 from snippets.pre_norm_vs_post_norm.trial import fresh, random_text
+from tests.wrong import suite
 
 NAME = "Pre-Norm with final norm"
 
@@ -54,111 +54,7 @@ def check_cosine(tracer):
 CHECKS = [check_rms, check_update, check_cosine]
 
 
-def _wrong(measure):
-    """A tracer from a function of the streams before and behind a layer."""
-
-    def tracer(decoder, text):
-        found = streams(decoder, text)
-        return [measure(*pair) for pair in pairwise(found)]
-
-    return tracer
-
-
-def _cosine(x, y):
-    return torch.cosine_similarity(x, y, dim=-1).mean().item()
-
-
-def standard_deviation_of_one_token(decoder, text):
-    def measure(x, y):
-        spread = y[0, 0].std().item()
-        return LayerTrace(spread, rms(y - x) / rms(x), _cosine(x, y))
-
-    return _wrong(measure)(decoder, text)
-
-
-def stream_before_the_layer(decoder, text):
-    def measure(x, y):
-        return LayerTrace(rms(x), rms(y - x) / rms(x), _cosine(x, y))
-
-    return _wrong(measure)(decoder, text)
-
-
-def normalized_stream(decoder, text):
-    def measure(x, y):
-        y_norm = y / y.square().mean(-1, keepdim=True).sqrt()
-        return LayerTrace(rms(y_norm), rms(y - x) / rms(x), _cosine(x, y))
-
-    return _wrong(measure)(decoder, text)
-
-
-def update_relative_to_the_output(decoder, text):
-    def measure(x, y):
-        return LayerTrace(rms(y), rms(y - x) / rms(y), _cosine(x, y))
-
-    return _wrong(measure)(decoder, text)
-
-
-def difference_of_sizes_for_update(decoder, text):
-    def measure(x, y):
-        return LayerTrace(rms(y), (rms(y) - rms(x)) / rms(x), _cosine(x, y))
-
-    return _wrong(measure)(decoder, text)
-
-
-def energy_for_amplitude(decoder, text):
-    def measure(x, y):
-        return LayerTrace(rms(y), (rms(y - x) / rms(x)) ** 2, _cosine(x, y))
-
-    return _wrong(measure)(decoder, text)
-
-
-def cosine_of_flattened_batch(decoder, text):
-    def measure(x, y):
-        flat = torch.cosine_similarity(x.flatten(), y.flatten(), dim=0).item()
-        return LayerTrace(rms(y), rms(y - x) / rms(x), flat)
-
-    return _wrong(measure)(decoder, text)
-
-
-def cosine_with_the_update(decoder, text):
-    def measure(x, y):
-        return LayerTrace(rms(y), rms(y - x) / rms(x), _cosine(x, y - x))
-
-    return _wrong(measure)(decoder, text)
-
-
-def one_trace_a_block(decoder, text):
-    rows = []
-    with torch.no_grad():
-        x = decoder.embedding(text)
-        for block in decoder.blocks:
-            y = block(x)
-            rows.append(LayerTrace(rms(y), rms(y - x) / rms(x), _cosine(x, y)))
-            x = y
-    return rows
-
-
-VARIANTS = [
-    standard_deviation_of_one_token,
-    stream_before_the_layer,
-    normalized_stream,
-    update_relative_to_the_output,
-    difference_of_sizes_for_update,
-    energy_for_amplitude,
-    cosine_of_flattened_batch,
-    cosine_with_the_update,
-    one_trace_a_block,
-]
-
-
-@pytest.mark.parametrize("check", CHECKS, ids=lambda f: f.__name__)
-def test_right(check):
-    check(trace)
-
-
-@pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: v.__name__)
-def test_known_wrong(variant, known_wrong):
-    known_wrong.rejected_by(CHECKS, variant)
+test_right, test_known_wrong = suite(trace, CHECKS)
 
 
 # What the page says ----------------------------------------------------------
