@@ -15,6 +15,7 @@ from snippets.why_normalize.deep_stack import (
     spread,
 )
 from tests.snippets.why_normalize.float64 import assert_close, numbers
+from tests.wrong import suite
 
 SHAPES = ((2, 1), (2, 7), (5, 3), (64, 31))
 
@@ -57,78 +58,7 @@ CHECKS = [
 ]
 
 
-def deviation_of_all_numbers(h):
-    return h.std()
-
-
-def deviation_over_features(h):
-    return h.std(dim=1, correction=0).square().mean().sqrt()
-
-
-def root_mean_square(h):
-    return h.square().mean().sqrt()
-
-
-def population_deviation(h):
-    return h.std(dim=0, correction=0).square().mean().sqrt()
-
-
-def mean_of_deviations(h):
-    return h.std(dim=0).mean()
-
-
-def variance_without_root(h):
-    return h.var(dim=0).mean()
-
-
-def largest_feature_only(h):
-    return h.std(dim=0).amax()
-
-
-def summed_over_features(h):
-    return h.var(dim=0).sum().sqrt()
-
-
-def share_of_the_size(h):
-    return h.std(dim=0).square().mean().sqrt() / h.square().mean().sqrt()
-
-
-def first_two_inputs_only(h):
-    return (h[0] - h[1]).square().mean().sqrt() / 2**0.5
-
-
-def differences_in_length(h):
-    return h.norm(dim=1).std() / h.shape[1] ** 0.5
-
-
-def deviation_of_the_mean_input(h):
-    return h.mean(dim=0).std(correction=0)
-
-
-VARIANTS = [
-    deviation_of_all_numbers,
-    deviation_over_features,
-    root_mean_square,
-    population_deviation,
-    mean_of_deviations,
-    variance_without_root,
-    largest_feature_only,
-    summed_over_features,
-    share_of_the_size,
-    first_two_inputs_only,
-    differences_in_length,
-    deviation_of_the_mean_input,
-]
-
-
-@pytest.mark.parametrize("check", CHECKS, ids=lambda f: f.__name__)
-def test_right(check):
-    check(spread)
-
-
-@pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: v.__name__)
-def test_known_wrong(variant, known_wrong):
-    known_wrong.rejected_by(CHECKS, variant)
+test_right, test_known_wrong = suite(spread, CHECKS)
 
 
 def test_size_and_spread_share_the_energy():

@@ -13,7 +13,7 @@ from tests.snippets.why_normalize.float64 import (
     reference,
     reference_gradient,
 )
-from tests.snippets.why_normalize.wrong_standardize import VARIANTS
+from tests.wrong import suite
 
 CASES = [
     ((7,), -1),
@@ -85,14 +85,7 @@ CHECKS = [
 ]
 
 
-@pytest.mark.parametrize("check", CHECKS, ids=lambda f: f.__name__)
-def test_right(check):
-    check(standardize)
-
-
-@pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: v.__name__)
-def test_known_wrong(variant, known_wrong):
-    known_wrong.rejected_by(CHECKS, variant)
+test_right, test_known_wrong = suite(standardize, CHECKS)
 
 
 def test_gradcheck():
