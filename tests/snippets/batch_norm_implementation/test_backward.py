@@ -12,6 +12,7 @@ from tests.snippets.batch_norm_vs_layer_norm.float64 import (
     batch_norm_gradients,
     tokens,
 )
+from tests.wrong import suite
 
 SHAPES = ((2, 1), (2, 3), (7, 5), (31, 4))
 
@@ -55,129 +56,7 @@ def check_nothing_changes(backward):
 CHECKS = [check_train, check_eval, check_nothing_changes]
 
 
-def _parts(grad_y, x, norm, correction=0):
-    if norm.training:
-        var, mean = torch.var_mean(x, 0, correction=correction)
-    else:
-        mean, var = norm.running_mean, norm.running_var
-    r = torch.rsqrt(var + norm.eps)
-    return r, (x - mean) * r, grad_y * norm.gain
-
-
-def _finish(grad_x, n, g):
-    return grad_x, (g * n).sum(0), g.sum(0)
-
-
-def statistics_held_constant(grad_y, x, norm):
-    r, n, u = _parts(grad_y, x, norm)
-    return _finish(r * u, n, grad_y)
-
-
-def mean_held_constant(grad_y, x, norm):
-    r, n, u = _parts(grad_y, x, norm)
-    if norm.training:
-        u = u - n * (u * n).mean(0)
-    return _finish(r * u, n, grad_y)
-
-
-def variance_held_constant(grad_y, x, norm):
-    r, n, u = _parts(grad_y, x, norm)
-    if norm.training:
-        u = u - u.mean(0)
-    return _finish(r * u, n, grad_y)
-
-
-def train_formula_in_eval_mode(grad_y, x, norm):
-    r, n, u = _parts(grad_y, x, norm)
-    return _finish(r * (u - u.mean(0) - n * (u * n).mean(0)), n, grad_y)
-
-
-def batch_statistics_in_eval_mode(grad_y, x, norm):
-    var, mean = torch.var_mean(x, 0, correction=0)
-    r = torch.rsqrt(var + norm.eps)
-    n, u = (x - mean) * r, grad_y * norm.gain
-    if norm.training:
-        u = u - u.mean(0) - n * (u * n).mean(0)
-    return _finish(r * u, n, grad_y)
-
-
-def means_over_the_features(grad_y, x, norm):
-    r, n, u = _parts(grad_y, x, norm)
-    if norm.training:
-        u = u - u.mean(-1, keepdim=True) - n * (u * n).mean(-1, keepdim=True)
-    return _finish(r * u, n, grad_y)
-
-
-def sums_for_means(grad_y, x, norm):
-    r, n, u = _parts(grad_y, x, norm)
-    if norm.training:
-        u = u - u.sum(0) - n * (u * n).sum(0)
-    return _finish(r * u, n, grad_y)
-
-
-def unbiased_variance(grad_y, x, norm):
-    r, n, u = _parts(grad_y, x, norm, correction=1)
-    if norm.training:
-        u = u - u.mean(0) - n * (u * n).mean(0)
-    return _finish(r * u, n, grad_y)
-
-
-def gain_missing(grad_y, x, norm):
-    r, n, _ = _parts(grad_y, x, norm)
-    u = grad_y
-    if norm.training:
-        u = u - u.mean(0) - n * (u * n).mean(0)
-    return _finish(r * u, n, grad_y)
-
-
-def scale_forgotten(grad_y, x, norm):
-    _, n, u = _parts(grad_y, x, norm)
-    if norm.training:
-        u = u - u.mean(0) - n * (u * n).mean(0)
-    return _finish(u, n, grad_y)
-
-
-def grad_gain_of_the_input(grad_y, x, norm):
-    grad_x, _, grad_bias = batch_norm_backward(grad_y, x, norm)
-    return grad_x, (grad_y * x).sum(0), grad_bias
-
-
-def parameter_gradients_averaged(grad_y, x, norm):
-    grad_x, grad_gain, grad_bias = batch_norm_backward(grad_y, x, norm)
-    return grad_x, grad_gain / len(x), grad_bias / len(x)
-
-
-def moves_the_running_statistics(grad_y, x, norm):
-    norm(x)
-    norm.running_mean += 1
-    return batch_norm_backward(grad_y, x, norm)
-
-
-VARIANTS = [
-    statistics_held_constant,
-    mean_held_constant,
-    variance_held_constant,
-    train_formula_in_eval_mode,
-    batch_statistics_in_eval_mode,
-    means_over_the_features,
-    sums_for_means,
-    unbiased_variance,
-    gain_missing,
-    scale_forgotten,
-    grad_gain_of_the_input,
-    parameter_gradients_averaged,
-    moves_the_running_statistics,
-]
-
-
-@pytest.mark.parametrize("check", CHECKS, ids=lambda c: c.__name__)
-def test_right(check):
-    check(batch_norm_backward)
-
-
-@pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: v.__name__)
-def test_known_wrong(variant, known_wrong):
-    known_wrong.rejected_by(CHECKS, variant)
+test_right, test_known_wrong = suite(batch_norm_backward, CHECKS)
 
 
 @pytest.mark.parametrize("training", [True, False], ids=["train", "eval"])

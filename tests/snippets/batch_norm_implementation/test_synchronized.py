@@ -2,7 +2,6 @@
 
 import inspect
 
-import pytest
 import torch
 from torch.nn.modules._functions import SyncBatchNorm
 
@@ -12,6 +11,7 @@ from tests.snippets.batch_norm_vs_layer_norm.float64 import (
     statistics,
     tokens,
 )
+from tests.wrong import suite
 
 
 def _parts(sizes, d=5, offset=0.0, spread=3.0):
@@ -73,83 +73,7 @@ CHECKS = [
 ]
 
 
-def _share(counts):
-    return (counts / counts.sum())[:, None]
-
-
-def variances_averaged(counts, means, variances):
-    share = _share(counts)
-    return (share * means).sum(0), (share * variances).sum(0)
-
-
-def workers_weigh_the_same(counts, means, variances):
-    mean = means.mean(0)
-    return mean, (variances + (means - mean).square()).mean(0)
-
-
-def means_weigh_the_same(counts, means, variances):
-    mean = means.mean(0)
-    return mean, (_share(counts) * (variances + (means - mean).square())).sum(0)
-
-
-def standard_deviations_averaged(counts, means, variances):
-    mean, _ = merge(counts, means, variances)
-    return mean, (_share(counts) * variances.sqrt()).sum(0).square()
-
-
-def difference_of_means_not_squared(counts, means, variances):
-    mean, _ = merge(counts, means, variances)
-    return mean, (_share(counts) * (variances + (means - mean).abs())).sum(0)
-
-
-def total_variance_unbiased(counts, means, variances):
-    mean, var = merge(counts, means, variances)
-    return mean, var * counts.sum() / (counts.sum() - 1).clamp_min(1)
-
-
-def variance_of_the_means_only(counts, means, variances):
-    mean, _ = merge(counts, means, variances)
-    return mean, (_share(counts) * (means - mean).square()).sum(0)
-
-
-def mean_square_minus_squared_mean(counts, means, variances):
-    share = _share(counts)
-    mean = (share * means).sum(0)
-    return mean, (share * (variances + means.square())).sum(0) - mean.square()
-
-
-def first_worker_wins(counts, means, variances):
-    return means[0], variances[0]
-
-
-def spread_around_the_first_worker(counts, means, variances):
-    mean, _ = merge(counts, means, variances)
-    spread = (means - means[0]).square()
-    return mean, (_share(counts) * (variances + spread)).sum(0)
-
-
-VARIANTS = [
-    variances_averaged,
-    workers_weigh_the_same,
-    means_weigh_the_same,
-    standard_deviations_averaged,
-    difference_of_means_not_squared,
-    total_variance_unbiased,
-    variance_of_the_means_only,
-    mean_square_minus_squared_mean,
-    first_worker_wins,
-    spread_around_the_first_worker,
-]
-
-
-@pytest.mark.parametrize("check", CHECKS, ids=lambda c: c.__name__)
-def test_right(check):
-    check(merge)
-
-
-@pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: v.__name__)
-def test_known_wrong(variant, known_wrong):
-    known_wrong.rejected_by(CHECKS, variant)
+test_right, test_known_wrong = suite(merge, CHECKS)
 
 
 def test_torch_sends_what_the_page_says():
