@@ -10,6 +10,7 @@ from snippets.scale_invariance.linear import (
     scale_invariant_linear,
 )
 from tests.snippets.why_normalize.float64 import assert_close, numbers
+from tests.wrong import suite
 
 X, TARGET = numbers((6, 7)), numbers((6, 9), seed=2)
 
@@ -63,73 +64,7 @@ CHECKS = [
 ]
 
 
-def length_not_squared(lr, weight):
-    return lr / weight.norm().item()
-
-
-def multiplied_by_the_length(lr, weight):
-    return lr * weight.norm().item()
-
-
-def the_learning_rate_itself(lr, weight):
-    return lr
-
-
-def fourth_power(lr, weight):
-    return lr / weight.norm().item() ** 4
-
-
-def mean_square_for_the_sum(lr, weight):
-    return lr / weight.square().mean().item()
-
-
-def largest_singular_value(lr, weight):
-    return lr / torch.linalg.matrix_norm(weight, 2).item() ** 2
-
-
-def sum_of_absolute_values(lr, weight):
-    return lr / weight.abs().sum().item() ** 2
-
-
-def largest_entry(lr, weight):
-    return lr / weight.abs().max().item() ** 2
-
-
-def first_row_only(lr, weight):
-    return lr / weight[0].square().sum().item()
-
-
-def one_added_to_the_square(lr, weight):
-    return lr / (1 + weight.square().sum().item())
-
-
-def divided_by_the_sum_of_entries(lr, weight):
-    return lr / weight.sum().item() ** 2
-
-
-VARIANTS = [
-    length_not_squared,
-    multiplied_by_the_length,
-    the_learning_rate_itself,
-    fourth_power,
-    mean_square_for_the_sum,
-    largest_singular_value,
-    sum_of_absolute_values,
-    largest_entry,
-    first_row_only,
-    one_added_to_the_square,
-    divided_by_the_sum_of_entries,
-]
-
-
-@pytest.mark.parametrize("check", CHECKS, ids=lambda f: f.__name__)
-def test_right(check):
-    check(effective_learning_rate)
-
-
-@pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: v.__name__)
-def test_known_wrong(variant, known_wrong):
-    known_wrong.rejected_by(CHECKS, variant)
+test_right, test_known_wrong = suite(effective_learning_rate, CHECKS)
 
 
 def test_a_step_obeys_pythagoras():

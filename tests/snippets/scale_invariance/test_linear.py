@@ -1,12 +1,11 @@
 """scale_invariant_linear: its values, its two identities, where they hold."""
 
-import pytest
 import torch
 from torch.nn import functional as F
 
 from snippets.scale_invariance.linear import scale_invariant_linear
-from snippets.why_normalize.standardize import standardize
 from tests.snippets.why_normalize.float64 import assert_close, numbers, reference
+from tests.wrong import suite
 
 SHAPES = (((3,), (5, 3)), ((4, 7), (9, 7)), ((2, 3, 6), (6, 6)), ((5, 31), (3, 31)))
 
@@ -68,85 +67,7 @@ CHECKS = [
 ]
 
 
-def no_norm_at_all(x, weight, eps=0.0):
-    return x @ weight.mT
-
-
-def normalizes_the_weight_instead(x, weight, eps=0.0):
-    return x @ (weight / weight.norm()).mT
-
-
-def normalizes_each_row_of_the_weight(x, weight, eps=0.0):
-    return x @ (weight / weight.norm(dim=1, keepdim=True)).mT
-
-
-def norm_before_the_linear_layer(x, weight, eps=0.0):
-    return standardize(x, eps=eps) @ weight.mT
-
-
-def mean_not_subtracted(x, weight, eps=0.0):
-    y = x @ weight.mT
-    return y * torch.rsqrt(y.square().mean(-1, keepdim=True) + eps)
-
-
-def eps_never_zero(x, weight, eps=0.0):
-    return standardize(x @ weight.mT, eps=max(eps, 1e-5))
-
-
-def statistics_over_everything(x, weight, eps=0.0):
-    y = x @ weight.mT
-    return standardize(y, tuple(range(y.ndim)), eps=eps)
-
-
-def sample_deviation(x, weight, eps=0.0):
-    return standardize(x @ weight.mT, correction=1, eps=eps)
-
-
-def detached_statistics(x, weight, eps=0.0):
-    y = x @ weight.mT
-    variance, mean = torch.var_mean(y.detach(), -1, correction=0, keepdim=True)
-    return (y - mean) * torch.rsqrt(variance + eps)
-
-
-def bias_before_the_norm(x, weight, eps=0.0):
-    bias = torch.linspace(-1, 1, weight.shape[0], dtype=x.dtype)
-    return standardize(x @ weight.mT + bias, eps=eps)
-
-
-def divides_by_the_length(x, weight, eps=0.0):
-    y = x @ weight.mT
-    y = y - y.mean(-1, keepdim=True)
-    return y * torch.rsqrt(y.square().sum(-1, keepdim=True) + eps)
-
-
-def detached_weight(x, weight, eps=0.0):
-    return standardize(x @ weight.detach().mT, eps=eps) + 0 * weight.sum()
-
-
-VARIANTS = [
-    no_norm_at_all,
-    normalizes_the_weight_instead,
-    normalizes_each_row_of_the_weight,
-    norm_before_the_linear_layer,
-    mean_not_subtracted,
-    eps_never_zero,
-    statistics_over_everything,
-    sample_deviation,
-    detached_statistics,
-    bias_before_the_norm,
-    divides_by_the_length,
-    detached_weight,
-]
-
-
-@pytest.mark.parametrize("check", CHECKS, ids=lambda f: f.__name__)
-def test_right(check):
-    check(scale_invariant_linear)
-
-
-@pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: v.__name__)
-def test_known_wrong(variant, known_wrong):
-    known_wrong.rejected_by(CHECKS, variant)
+test_right, test_known_wrong = suite(scale_invariant_linear, CHECKS)
 
 
 def test_equals_torch():
