@@ -243,6 +243,7 @@ def _shown(module: str, name: str, change: str | list[str]) -> list[str]:
     lines = ["```{ .diff .no-copy }", *known_wrong.difference(module, name, change)]
     return ["", *(f"    {line}" for line in (*lines, "```")), ""]
 
+
 def in_reading_order(language: str) -> list[tuple[str, str]]:
     """(path, title) of the pages of the navigation."""
     text = read_text(ROOT / "docs" / language / "mkdocs.yml")
