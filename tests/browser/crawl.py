@@ -189,7 +189,10 @@ def see(path, site, page, watch: Watch, browser_checks) -> list[tuple[str, str]]
     page.set_viewport_size(VIEWPORTS["phone"])
     page.emulate_media(color_scheme=VIEWS["phone"])
     page.goto(site[1] + path)
-    if path not in NO_PAGES and length.is_topical(path):
+    limited = path not in NO_PAGES and (
+        length.is_topical(path) or length.is_chapter(path)
+    )
+    if limited:
         found = length.measure(page, path)
         watch.problems += found.problems()
         lines.append(("length", str(found)))

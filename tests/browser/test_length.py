@@ -1,8 +1,17 @@
 """The law of length notices a long page and prose made of numbers, and skips folds."""
 
+from dataclasses import replace
+
 import pytest
 
-from tests.browser.length import MOST_SCREENS, is_topical, measure
+from tests.browser.length import (
+    MOST_OF_A_CHAPTER,
+    MOST_SCREENS,
+    Length,
+    is_chapter,
+    is_topical,
+    measure,
+)
 
 PAGE = "zh/attention/soft-capping/"
 ADD = "html => document.querySelector('article').insertAdjacentHTML('beforeend', html)"
@@ -67,6 +76,14 @@ def test_a_digit_in_a_name_is_no_number(text, numbers, page, browser_checks):
     page.evaluate(ADD, f"<p>{text}</p>")
     assert measure(page, PAGE).numbers - before.numbers == numbers
     browser_checks.add(1)
+
+
+def test_a_chapter_is_short_and_may_hold_numbers():
+    chapter = Length("zh/learn/dropped-mean/", MOST_OF_A_CHAPTER, 400, 100, 15)
+    assert is_chapter(chapter.path) and not is_topical(chapter.path)
+    assert chapter.problems() == []
+    (problem,) = replace(chapter, screens=MOST_OF_A_CHAPTER + 0.1).problems()
+    assert "longer than 5 screens" in problem
 
 
 def test_topical():

@@ -30,11 +30,18 @@ class Page:
     where: str  # its file in the repository
 
     @property
+    def course(self) -> bool:
+        """A page of the course, which has a form of its own."""
+        return self.path.startswith("learn/")
+
+    @property
     def topical(self) -> bool:
-        """A page that teaches one subject: no index, lab, list or exercise."""
+        """A page that treats one subject: no index, lab, list, exercise or chapter."""
         folder, _, name = self.path.rpartition("/")
         is_list = self.path in LISTS or folder in ("claims", "interview")
-        return folder not in ("", "labs") and name != "index.md" and not is_list
+        if self.course or is_list:
+            return False
+        return folder not in ("", "labs") and name != "index.md"
 
 
 def read(lang: str) -> dict[str, Page]:

@@ -88,7 +88,8 @@ def topic(text: str, lang: str) -> list[str]:
 
 def test_pages(page, obeyed):
     found = violations(page.text, page.lang, page.topical)
-    if page.path != "index.md":  # home is found by the site's name
+    # Home is found by the site's name, a subject by its own page, not by a chapter.
+    if page.path != "index.md" and not page.course:
         found += names(page.text, page.lang)
     obeyed(f"{page.where}:{v}" for v in found)
 

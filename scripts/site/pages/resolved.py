@@ -38,7 +38,7 @@ OPEN, CLOSE = "<details>", "</details>"
 LABEL = r"\[((?:[^\[\]]|\[[^\[\]]*\])*)\]"  # code in it may hold brackets
 TAG = re.compile(
     r"</?(?:div|span|form|fieldset|legend|label|input"
-    r"|quiz-score|quiz-paper|sheet-buttons)"
+    r"|quiz-score|quiz-paper|sheet-buttons|course-progress|course-done)"
     r"\b[^>]*>"
 )
 
