@@ -2,7 +2,7 @@
 
 from statistics import fmean, pstdev
 
-from scripts.site.pictures.diagram import GRID, INK, MUTED, SERIES, SMALL, Canvas
+from scripts.site.pictures.diagram import GRID, INK, MUTED, SERIES, Canvas
 
 WORDS = {
     "zh": {
@@ -35,6 +35,7 @@ WORDS = {
 }
 MARKS = (41, 65, 87, 92, 99)
 OURS = 87
+NUMBER = 9.5  # points: 9 px on a phone
 LEFT, RIGHT = 0.25, 4.75  # inches, the ends of every axis
 
 
@@ -65,12 +66,12 @@ def draw(words: dict) -> Canvas:
             canvas.line([(x, y - 0.05), (x, y + 0.05)], colour=INK, width=1.2)
             if y != middle:
                 at = y - 0.17 if below else y + 0.17
-                canvas.text(x, at, f"{tick}", size=SMALL, colour=MUTED)
+                canvas.text(x, at, f"{tick}", size=NUMBER, colour=MUTED)
         if y == middle:
             for tick in ticks:
                 at = place(tick, low, high)
                 text = f"{tick}".replace("-", "−")
-                canvas.text(at, y - 0.16, text, size=SMALL, colour=MUTED)
+                canvas.text(at, y - 0.16, text, size=NUMBER, colour=MUTED)
         at = y - 0.36 if below else y + 0.36
         if y == middle:
             canvas.text(LEFT, y + 0.17, name, align="left", weight="bold")
@@ -88,12 +89,14 @@ def draw(words: dict) -> Canvas:
         for spot in spots:
             dot(canvas, *spot, colour)
         if mark == OURS:
-            canvas.text(spots[0][0], upper + 0.17, f"{mark}", size=SMALL, colour=colour)
+            canvas.text(
+                spots[0][0], upper + 0.17, f"{mark}", size=NUMBER, colour=colour
+            )
             canvas.text(
                 spots[1][0] - 0.06,
                 middle + 0.15,
                 f"{score:.2f}",
-                size=SMALL,
+                size=NUMBER,
                 colour=colour,
                 align="right",
             )
