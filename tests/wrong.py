@@ -5,12 +5,12 @@ import linecache
 import sys
 import types
 from collections.abc import Callable, Iterable
-from unittest import mock
 
 import pytest
 
 from scripts.site.data import known_wrong as changes_of_text
 from scripts.site.data.reference_lists import changes, rejected_data
+from scripts.site.reading.source import ROOT
 
 
 def variant(right, name: str, changes: str | list[str]):
@@ -19,6 +19,7 @@ def variant(right, name: str, changes: str | list[str]):
     Snippets that import a changed one are compiled again with it, each under its own
     name, so that imports stay within the changed code.
     """
+    right = getattr(right, "fn", right)  # of a kernel
     home = right.__module__.removeprefix("snippets.")
     new = changes_of_text.changed(home, right.__name__, changes)
     copies: dict[str, types.ModuleType] = {}
@@ -27,20 +28,26 @@ def variant(right, name: str, changes: str | list[str]):
         text, full = new.get(module, texts[module]), f"snippets.{module}"
         used = {f"snippets.{m}" for m in changes_of_text.imports(text)}
         if module in new or used & copies.keys():
-            copies[full] = _compiled(full, text, name, copies)
-    wrong = getattr(copies[right.__module__], right.__name__)
-    wrong.__name__ = name
-    return wrong
+            copies[full] = _compiled(full, text, home.replace(".", "_"), name, copies)
+    return getattr(copies[right.__module__], right.__name__)
 
 
-def _compiled(module: str, text: str, name: str, copies: dict) -> types.ModuleType:
-    file, tree = f"<{module}: {name}>", ast.parse(text)
-    while not isinstance(tree.body[-1], ast.FunctionDef | ast.ClassDef):
-        tree.body.pop()  # what the page shows of its use
+def _compiled(
+    module: str, text: str, home: str, name: str, copies: dict
+) -> types.ModuleType:
+    text = text.replace('"norms::', f'"wrong_{home}_{name}::')  # operators of its own
+    file, tree = f"<{module}: {home} {name}>", ast.parse(text)
+    if ROOT.joinpath(*module.split(".")).with_suffix(".out").exists():
+        while not isinstance(tree.body[-1], ast.FunctionDef | ast.ClassDef):
+            tree.body.pop()  # what the page shows of its use
     linecache.cache[file] = len(text), None, text.splitlines(True), file
-    found = types.ModuleType(module)
-    with mock.patch.dict(sys.modules, {**copies, module: found}):
+    sys.modules[file] = found = types.ModuleType(module)
+    theirs = {each: sys.modules.get(each) for each in (*copies, module)}
+    sys.modules.update({**copies, module: found})
+    try:
         exec(compile(tree, file, "exec"), vars(found))
+    finally:
+        sys.modules.update(theirs)
     return found
 
 
@@ -51,51 +58,62 @@ class Variant:
         self.suite, self.__name__, self.make = suite, name, make
 
 
+def _same(judged):
+    return judged
+
+
 def variants(
     right,
-    made: Callable = lambda judged: judged,
+    made: Callable = _same,
     functions: Iterable[Callable] = (),
     known_as: str = "",
 ) -> list[Variant]:
-    """The wrong versions of ``right``: see ``suite``."""
-    _, page, *rest = right.__module__.split(".")
-    key = known_as or ".".join([*rest, right.__name__])
+    """The wrong versions of ``right``.
+
+    They are the changes that docs/data/rejected has for it, and functions for what a
+    change cannot say. ``made`` turns what is judged, unless it is one of the functions,
+    into what the checks take. ``known_as`` is the name below which the data has them,
+    where that is not file and name of ``right``.
+    """
+    named = getattr(right, "fn", right)  # of a kernel
+    _, page, *rest = named.__module__.split(".")
+    key = known_as or ".".join([*rest, named.__name__])
 
     def changed(name, change):
         return Variant(key, name, lambda: made(variant(right, name, change)))
 
     listed = changes(rejected_data().get(page, {}).get(key, {}))
     found = [changed(name, change) for name, change in listed.items()]
-    return found + [Variant(key, f.__name__, lambda f=f: f) for f in functions]
+    found += [Variant(key, f.__name__, lambda f=f: f) for f in functions]
+    if not found:
+        raise ValueError(f"docs/data/rejected/{page}.yml has no changes for {key}")
+    return found
 
 
 def _name(check: Callable) -> str:
     return getattr(getattr(check, "func", check), "__name__", "check")  # of a partial
 
 
-def suite(
-    right,
-    checks: list[Callable],
-    made: Callable = lambda judged: judged,
-    functions: Iterable[Callable] = (),
-    known_as: str = "",
-) -> tuple[Callable, Callable]:
+def suite(right, checks: list[Callable], made=_same, **kinds) -> tuple:
     """Two tests: ``right`` passes all checks, each of its wrong versions fails one.
 
-    Wrong versions are the changes that docs/data/rejected has for it, and functions
-    for what a change cannot say. ``made`` turns what is judged, unless it is one of
-    the functions, into what the checks take. ``known_as`` is the name below which the
-    data has them, where that is not file and name of ``right``.
+    ``made`` turns what is judged into what the checks take; for the rest see
+    ``variants``.
     """
 
     @pytest.mark.parametrize("check", checks, ids=_name)
     def test_right(check):
         check(made(right))
 
-    known = variants(right, made, functions, known_as)
+    return test_right, rejects(right, checks, made, **kinds)
+
+
+def rejects(right, checks: list[Callable], made=_same, **kinds) -> Callable:
+    """A test of each wrong version of ``right``: one of the checks fails on it."""
+    known = variants(right, made, **kinds)
 
     @pytest.mark.parametrize("wrong", known, ids=lambda wrong: wrong.__name__)
     def test_known_wrong(wrong, known_wrong):
         known_wrong.rejected_by(checks, wrong.make(), wrong.__name__)
 
-    return test_right, test_known_wrong
+    return test_known_wrong

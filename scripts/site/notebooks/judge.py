@@ -224,9 +224,9 @@ def _task(name: str, learned: str, language: str) -> str:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
     }
     listing = _is_listing(name)
-    rejected = () if listing else _rejected(name, _variants(named), language)
     file = f"spot_the_bug/{name}.py" if listing else f"coding/{name}_stub.py"
     judged = named["LISTING" if listing else "JUDGED"].id
+    rejected = () if listing else _rejected(f"{name}.{judged}", language)
     fields = {
         "judged": repr(judged),
         "checks": f"{name}_task",
@@ -239,18 +239,12 @@ def _task(name: str, learned: str, language: str) -> str:
     return f"    {name!r}: Task(\n{arguments}    ),\n"
 
 
-def _variants(named: dict[str, ast.expr]) -> list[str]:
-    """The names of a suite's wrong versions: functions, or changes of a text."""
-    if isinstance(named["VARIANTS"], ast.List):
-        return [node.id for node in named["VARIANTS"].elts]
-    return list(ast.literal_eval(named["CHANGES"]))
-
-
-def _rejected(name: str, variants: list[str], language: str) -> tuple[str, ...]:
+def _rejected(suite: str, language: str) -> tuple[str, ...]:
+    """What each wrong version of a task gets wrong; in English its name says it."""
+    described = reference_lists.rejected_data()["coding"][suite]
     if language == "en":
-        return tuple(map(_words, variants))
-    described = reference_lists.rejected_data()["coding"][f"test_{name}"]
-    return tuple(described[variant][language] for variant in variants)
+        return tuple(map(_words, described))
+    return tuple(text[language] for text in described.values())
 
 
 def _stub(file: str) -> str:

@@ -10,6 +10,7 @@ import pytest
 
 from scripts.site.notebooks import judge
 from scripts.site.reading.source import SNIPPETS, SourceError
+from tests.wrong import variants
 
 URL = "https://norms.example/en/"
 SUITES = {
@@ -436,9 +437,11 @@ def test_solutions_pass_and_every_known_wrong_fails(name, module):
     checks, suite = module.TASKS[name].checks(), SUITES[name]
     for check in checks:
         check(suite.JUDGED)
-    assert len(module.TASKS[name].rejected) == len(suite.VARIANTS) >= 8
-    for variant in suite.VARIANTS:
-        assert any(rejects(check, variant) for check in checks), variant.__name__
+    wrong = variants(suite.JUDGED)
+    assert len(module.TASKS[name].rejected) == len(wrong) >= 8
+    for variant in wrong:
+        made = variant.make()
+        assert any(rejects(check, made) for check in checks), variant.__name__
 
 
 @pytest.mark.parametrize("name", judge.listings())
@@ -493,7 +496,10 @@ def english(module, name, variants) -> list[str]:
 def test_messages_are_chinese_on_the_chinese_page(name, chinese, obeyed):
     room = "spot_the_bug" if name in judge.listings() else "coding"
     suite = importlib.import_module(f"tests.snippets.{room}.test_{name}")
-    wrong = getattr(suite, "VARIANTS", None) or [suite.LISTING]
+    if room == "coding":
+        wrong = [variant.make() for variant in variants(suite.JUDGED)]
+    else:
+        wrong = [suite.LISTING]
     obeyed(english(chinese, name, wrong))
 
 
