@@ -7,6 +7,7 @@ from torch.utils._pytree import tree_leaves
 
 from snippets.speed import byte_count
 from snippets.speed.handwritten import hand_layer_norm, hand_rms_norm
+from tests.wrong import suite
 
 ROWS, D = 48, 32
 DTYPES = {
@@ -95,11 +96,6 @@ def check_add(count):
 CHECKS = [check_hand_layer_norm, check_hand_rms_norm, check_fused, check_add]
 
 
-@pytest.mark.parametrize("check", CHECKS)
-def test_bytes_per_element(check):
-    check(byte_count.bytes_per_element)
-
-
 def test_torchs_own_norms_on_a_cpu_are_what_the_page_says():
     x, gain, bias = _inputs(torch.float32)
     _, kernels = _count(_layer_norm, x, gain, bias)
@@ -125,72 +121,4 @@ def test_one_entry_a_kernel():
     assert len(kernels) == len(byte_count.HAND_RMS_NORM)
 
 
-def _counted(chain, size, wide=4, skip_casts=True):
-    bytes_of = {"x": size, "f": wide}
-    return sum(
-        bytes_of[tensor]
-        for _, read, written in chain
-        if not (skip_casts and size == 4 and {read, written} == {"x", "f"})
-        for tensor in read + written
-    )
-
-
-def casts_in_float32_cost(chain, dtype="bfloat16"):
-    return _counted(chain, byte_count.SIZES[dtype], skip_casts=False)
-
-
-def everything_in_the_storage_dtype(chain, dtype="bfloat16"):
-    size = byte_count.SIZES[dtype]
-    return _counted(chain, size, wide=size)
-
-
-def everything_in_float32(chain, dtype="bfloat16"):
-    return _counted(chain, 4)
-
-
-def reads_only(chain, dtype="bfloat16"):
-    return _counted([(n, r, "") for n, r, _ in chain], byte_count.SIZES[dtype])
-
-
-def writes_only(chain, dtype="bfloat16"):
-    return _counted([(n, "", w) for n, _, w in chain], byte_count.SIZES[dtype])
-
-
-def one_read_and_one_write_a_kernel(chain, dtype="bfloat16"):
-    return 2 * byte_count.SIZES[dtype] * len(chain)
-
-
-def reductions_are_free(chain, dtype="bfloat16"):
-    return _counted([k for k in chain if k[2]], byte_count.SIZES[dtype])
-
-
-def the_same_tensor_is_read_once(chain, dtype="bfloat16"):
-    seen = [(n, "".join(sorted(set(r))), w) for n, r, w in chain]
-    return _counted(seen, byte_count.SIZES[dtype])
-
-
-def elements_not_bytes(chain, dtype="bfloat16"):
-    return sum(len(r + w) for _, r, w in chain)
-
-
-def always_fused(chain, dtype="bfloat16"):
-    return 2 * byte_count.SIZES[dtype]
-
-
-WRONG = [
-    casts_in_float32_cost,
-    everything_in_the_storage_dtype,
-    everything_in_float32,
-    reads_only,
-    writes_only,
-    one_read_and_one_write_a_kernel,
-    reductions_are_free,
-    the_same_tensor_is_read_once,
-    elements_not_bytes,
-    always_fused,
-]
-
-
-@pytest.mark.parametrize("wrong", WRONG, ids=lambda f: f.__name__)
-def test_rejects(wrong, known_wrong):
-    known_wrong.rejected_by(CHECKS, wrong)
+test_bytes_per_element, test_rejects = suite(byte_count.bytes_per_element, CHECKS)

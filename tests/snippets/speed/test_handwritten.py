@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from snippets.speed import handwritten
+from tests.wrong import rejects
 
 SHAPES = [(1,), (3,), (5, 7), (1, 1), (2, 3, 13), (2, 1, 3, 31), (4, 4096)]
 EPS = 1e-5
@@ -154,148 +155,7 @@ def test_rms_norm_equals_torch():
 # Wrong implementations that readers meet ----------------------------------
 
 
-def _moments(x):
-    return x.mean(-1, keepdim=True), x.var(-1, keepdim=True, unbiased=False)
+test_rejects_layer_norm = rejects(handwritten.hand_layer_norm, LAYER_NORM_CHECKS)
 
 
-def unbiased_variance(x, gain, bias, eps=EPS):
-    var = x.var(-1, keepdim=True, unbiased=x.shape[-1] > 1)
-    return (x - x.mean(-1, keepdim=True)) / torch.sqrt(var + eps) * gain + bias
-
-
-def eps_outside_the_root(x, gain, bias, eps=EPS):
-    mean, var = _moments(x)
-    return (x - mean) / (torch.sqrt(var) + eps) * gain + bias
-
-
-def no_eps(x, gain, bias, eps=EPS):
-    mean, var = _moments(x)
-    return (x - mean) / torch.sqrt(var + 1e-300) * gain + bias
-
-
-def no_centring(x, gain, bias, eps=EPS):
-    _, var = _moments(x)
-    return x / torch.sqrt(var + eps) * gain + bias
-
-
-def root_mean_square_for_the_deviation(x, gain, bias, eps=EPS):
-    mean = x.mean(-1, keepdim=True)
-    return (x - mean) / torch.sqrt(x.pow(2).mean(-1, keepdim=True) + eps) * gain + bias
-
-
-def statistics_over_the_first_axis(x, gain, bias, eps=EPS):
-    mean, var = x.mean(0, keepdim=True), x.var(0, keepdim=True, unbiased=False)
-    return (x - mean) / torch.sqrt(var + eps) * gain + bias
-
-
-def statistics_over_everything(x, gain, bias, eps=EPS):
-    return (x - x.mean()) / torch.sqrt(x.var(unbiased=False) + eps) * gain + bias
-
-
-def difference_of_squares(x, gain, bias, eps=EPS):
-    mean = x.mean(-1, keepdim=True)
-    var = x.pow(2).mean(-1, keepdim=True) - mean.pow(2)
-    return (x - mean) / torch.sqrt(var.clamp(min=0) + eps) * gain + bias
-
-
-def detached_statistics(x, gain, bias, eps=EPS):
-    mean, var = _moments(x.detach())
-    return (x - mean) / torch.sqrt(var + eps) * gain + bias
-
-
-def bias_before_the_gain(x, gain, bias, eps=EPS):
-    mean, var = _moments(x)
-    return ((x - mean) / torch.sqrt(var + eps) + bias) * gain
-
-
-def bias_left_out(x, gain, bias, eps=EPS):
-    mean, var = _moments(x)
-    return (x - mean) / torch.sqrt(var + eps) * gain + 0 * bias
-
-
-def float32_out(x, gain, bias, eps=EPS):
-    mean, var = _moments(x.float() if x.dtype.itemsize == 2 else x)
-    return (x - mean) / torch.sqrt(var + eps) * gain + bias
-
-
-WRONG_LAYER_NORMS = [
-    unbiased_variance,
-    eps_outside_the_root,
-    no_eps,
-    no_centring,
-    root_mean_square_for_the_deviation,
-    statistics_over_the_first_axis,
-    statistics_over_everything,
-    difference_of_squares,
-    detached_statistics,
-    bias_before_the_gain,
-    bias_left_out,
-    float32_out,
-]
-
-
-def rms_eps_outside(x, gain, eps=EPS):
-    wide = x.float()
-    root = wide.pow(2).mean(-1, keepdim=True).sqrt() + eps
-    return (wide / root).type_as(x) * gain
-
-
-def rms_of_the_sum(x, gain, eps=EPS):
-    wide = x.float()
-    return (wide * torch.rsqrt(wide.pow(2).sum(-1, keepdim=True) + eps)).type_as(
-        x
-    ) * gain
-
-
-def rms_without_upcast(x, gain, eps=EPS):
-    return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + eps) * gain
-
-
-def rms_keeps_float32(x, gain, eps=EPS):
-    wide = x.float()
-    return wide * torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + eps) * gain
-
-
-def rms_of_the_deviation(x, gain, eps=EPS):
-    wide = x.float()
-    var = wide.var(-1, keepdim=True, unbiased=False)
-    return (wide * torch.rsqrt(var + eps)).type_as(x) * gain
-
-
-def rms_gain_left_out(x, gain, eps=EPS):
-    wide = x.float()
-    y = wide * torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + eps)
-    return y.type_as(x) + 0 * gain
-
-
-def rms_detached(x, gain, eps=EPS):
-    wide = x.float()
-    root = torch.rsqrt(wide.detach().pow(2).mean(-1, keepdim=True) + eps)
-    return (wide * root).type_as(x) * gain
-
-
-def rms_mean_absolute(x, gain, eps=EPS):
-    wide = x.float()
-    return (wide / (wide.abs().mean(-1, keepdim=True) + eps)).type_as(x) * gain
-
-
-WRONG_RMS_NORMS = [
-    rms_eps_outside,
-    rms_of_the_sum,
-    rms_without_upcast,
-    rms_keeps_float32,
-    rms_of_the_deviation,
-    rms_gain_left_out,
-    rms_detached,
-    rms_mean_absolute,
-]
-
-
-@pytest.mark.parametrize("wrong", WRONG_LAYER_NORMS, ids=lambda f: f.__name__)
-def test_rejects_layer_norm(wrong, known_wrong):
-    known_wrong.rejected_by(LAYER_NORM_CHECKS, wrong)
-
-
-@pytest.mark.parametrize("wrong", WRONG_RMS_NORMS, ids=lambda f: f.__name__)
-def test_rejects_rms_norm(wrong, known_wrong):
-    known_wrong.rejected_by(RMS_NORM_CHECKS, wrong)
+test_rejects_rms_norm = rejects(handwritten.hand_rms_norm, RMS_NORM_CHECKS)

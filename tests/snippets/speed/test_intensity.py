@@ -3,6 +3,7 @@
 import pytest
 
 from snippets.speed import intensity
+from tests.wrong import suite
 
 
 class Counted:
@@ -76,36 +77,4 @@ def check_traffic(traffic):
         assert traffic(rows, d, size, True) == 2 * (big + vector + statistic)
 
 
-def test_traffic():
-    check_traffic(intensity.traffic)
-
-
-def no_statistics(rows, d, size, centred):
-    return size * (2 * rows * d + (2 if centred else 1) * d)
-
-
-def statistics_in_the_storage_dtype(rows, d, size, centred):
-    n = 2 if centred else 1
-    return size * (2 * rows * d + n * d + n * rows)
-
-
-def two_reads_when_centred(rows, d, size, centred):
-    n = 2 if centred else 1
-    return size * ((n + 1) * rows * d + n * d) + 4 * n * rows
-
-
-def the_same_for_both(rows, d, size, centred):
-    return intensity.traffic(rows, d, size, True)
-
-
-WRONG = [
-    no_statistics,
-    statistics_in_the_storage_dtype,
-    two_reads_when_centred,
-    the_same_for_both,
-]
-
-
-@pytest.mark.parametrize("wrong", WRONG, ids=lambda f: f.__name__)
-def test_rejects(wrong, known_wrong):
-    known_wrong.rejected_by([check_traffic], wrong)
+test_traffic, test_rejects = suite(intensity.traffic, [check_traffic])
