@@ -1,11 +1,10 @@
 """The page's byte model is the one that the measurements use."""
 
-import pytest
-
 from scripts.measure.kernels import timing
 from scripts.measure.kernels.cells import OPERATIONS, Cell
 from snippets.memory_bound.cold import sets_needed
 from snippets.memory_bound.prediction import KERNELS, Traffic, seconds
+from tests.wrong import suite
 
 NAMES = {
     "soft cap": "soft_cap",
@@ -30,10 +29,6 @@ def check_cells(moved):
             assert moved(KERNELS[name], rows, width, 4) == counted
 
 
-def test_cells():
-    check_cells(Traffic.moved)
-
-
 def test_mixes():
     for name, operation in NAMES.items():
         traffic = KERNELS[name]
@@ -41,37 +36,7 @@ def test_mixes():
         assert mix == OPERATIONS[operation].mix
 
 
-def reads_only(traffic, rows, width, size):
-    return Traffic(traffic.reads, 0, traffic.gains, traffic.statistics).moved(
-        rows, width, size
-    )
-
-
-def statistics_in_the_dtype_of_x(traffic, rows, width, size):
-    large = Traffic(traffic.reads, traffic.writes, traffic.gains)
-    return large.moved(rows, width, size) + traffic.statistics * rows * size
-
-
-def gains_of_every_row(traffic, rows, width, size):
-    large = Traffic(traffic.reads, traffic.writes, 0, traffic.statistics)
-    return large.moved(rows, width, size) + traffic.gains * rows * width * size
-
-
-def always_float32(traffic, rows, width, size):
-    return traffic.moved(rows, width, 4)
-
-
-WRONG = [
-    reads_only,
-    statistics_in_the_dtype_of_x,
-    gains_of_every_row,
-    always_float32,
-]
-
-
-@pytest.mark.parametrize("wrong", WRONG, ids=lambda f: f.__name__)
-def test_rejects(wrong, known_wrong):
-    known_wrong.rejected_by([check_cells], wrong)
+test_cells, test_rejects = suite(Traffic, [check_cells], lambda t: t.moved)
 
 
 def test_seconds():
