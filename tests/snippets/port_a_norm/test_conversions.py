@@ -7,7 +7,7 @@ from torch.nn import functional as F
 from snippets.port_a_norm.folding import fold
 from snippets.port_a_norm.gains import FORMS, gain_of, weight_of
 from snippets.port_a_norm.state import ported
-from tests.snippets.port_a_norm.wrong import FOLD, GAIN_OF, PORTED, WEIGHT_OF
+from tests.wrong import suite
 
 SIZES = ((1, 2), (3, 5), (7, 31), (64, 17))  # out, d
 
@@ -118,34 +118,9 @@ PORTED_CHECKS = [
     *(check_names, check_a_norm_that_is_not_there),
     *(check_two_of_one_name, check_state_is_kept),
 ]
-SUITES = [
-    *((check, gain_of) for check in GAIN_CHECKS),
-    (check_inverse, weight_of),
-    *((check, fold) for check in FOLD_CHECKS),
-    *((check, ported) for check in PORTED_CHECKS),
-]
 
 
-@pytest.mark.parametrize(("check", "right"), SUITES, ids=lambda f: f.__name__)
-def test_right(check, right):
-    check(right)
-
-
-@pytest.mark.parametrize("variant", GAIN_OF, ids=lambda v: v.__name__)
-def test_gain_of_known_wrong(variant, known_wrong):
-    known_wrong.rejected_by(GAIN_CHECKS, variant)
-
-
-@pytest.mark.parametrize("variant", WEIGHT_OF, ids=lambda v: v.__name__)
-def test_weight_of_known_wrong(variant, known_wrong):
-    known_wrong.rejected_by([check_inverse], variant)
-
-
-@pytest.mark.parametrize("variant", FOLD, ids=lambda v: v.__name__)
-def test_fold_known_wrong(variant, known_wrong):
-    known_wrong.rejected_by(FOLD_CHECKS, variant)
-
-
-@pytest.mark.parametrize("variant", PORTED, ids=lambda v: v.__name__)
-def test_ported_known_wrong(variant, known_wrong):
-    known_wrong.rejected_by(PORTED_CHECKS, variant)
+test_gain_of, test_gain_of_known_wrong = suite(gain_of, GAIN_CHECKS)
+test_weight_of, test_weight_of_known_wrong = suite(weight_of, [check_inverse])
+test_fold, test_fold_known_wrong = suite(fold, FOLD_CHECKS)
+test_ported, test_ported_known_wrong = suite(ported, PORTED_CHECKS)
