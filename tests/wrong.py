@@ -19,7 +19,7 @@ def variant(right, name: str, changes: str | list[str]):
     Snippets that import a changed one are compiled again with it, each under its own
     name, so that imports stay within the changed code.
     """
-    right = getattr(right, "fn", right)  # of a kernel
+    right = _named(right)
     home = right.__module__.removeprefix("snippets.")
     new = changes_of_text.changed(home, right.__name__, changes)
     copies: dict[str, types.ModuleType] = {}
@@ -30,6 +30,13 @@ def variant(right, name: str, changes: str | list[str]):
         if module in new or used & copies.keys():
             copies[full] = _compiled(full, text, home.replace(".", "_"), name, copies)
     return getattr(copies[right.__module__], right.__name__)
+
+
+def _named(judged):
+    """What has the module and the name: the function of a kernel or an operator."""
+    for held in ("fn", "_init_fn"):
+        judged = getattr(judged, held, judged)
+    return judged
 
 
 def _compiled(
@@ -75,7 +82,7 @@ def variants(
     into what the checks take. ``known_as`` is the name below which the data has them,
     where that is not file and name of ``right``.
     """
-    named = getattr(right, "fn", right)  # of a kernel
+    named = _named(right)
     _, page, *rest = named.__module__.split(".")
     key = known_as or ".".join([*rest, named.__name__])
 

@@ -6,6 +6,7 @@ from torch.nn import functional as F
 
 from snippets.batch_norm_implementation.backward import batch_norm_backward
 from snippets.batch_norm_vs_layer_norm.norms import BatchNorm
+from tests.same_results import on_views
 from tests.snippets.batch_norm_vs_layer_norm.float64 import (
     affine,
     assert_close,
@@ -53,7 +54,16 @@ def check_nothing_changes(backward):
         assert torch.equal(each, kept), "something was modified"
 
 
-CHECKS = [check_train, check_eval, check_nothing_changes]
+CHECKS = [
+    check_train,
+    check_eval,
+    check_nothing_changes,
+    on_views(
+        tokens((5, 3), seed=1),
+        tokens((5, 3)),
+        call=lambda backward, *given: backward(*given, _norm(3)),
+    ),
+]
 
 
 test_right, test_known_wrong = suite(batch_norm_backward, CHECKS)

@@ -5,6 +5,7 @@ import torch
 from torch import nn
 
 from snippets.batch_norm_vs_layer_norm.norms import BatchNorm
+from tests.same_results import on_views
 from tests.snippets.batch_norm_vs_layer_norm.float64 import (
     SHAPES,
     affine,
@@ -162,6 +163,7 @@ CHECKS = [
     check_eval_of_a_low_precision_module,
     check_modes_keep_the_statistics,
     check_input_unchanged,
+    on_views(tokens((2, 3, 5)), call=lambda build, x: _norm(build, 5)(x)),
 ]
 
 

@@ -5,6 +5,7 @@ import torch
 from torch import nn
 
 from snippets.batch_norm_vs_layer_norm.norms import LayerNorm
+from tests.same_results import of_module
 from tests.snippets.batch_norm_vs_layer_norm.float64 import (
     affine,
     assert_close,
@@ -75,6 +76,7 @@ CHECKS = [
     check_same_in_both_modes,
     check_large_offset,
     check_every_dtype,
+    *of_module(lambda build: affine(build(5).double()), tokens((2, 3, 5))),
 ]
 
 

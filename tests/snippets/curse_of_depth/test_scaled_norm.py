@@ -6,6 +6,7 @@ from torch import nn
 
 from snippets.curse_of_depth.depth_scaling import ScaledNorm
 from snippets.rms_norm.reference import RMSNorm
+from tests.same_results import of_module
 from tests.wrong import suite
 
 SHAPES = ((7,), (3, 1), (2, 5, 8), (1, 2, 3, 31))
@@ -72,7 +73,13 @@ def check_dtype(build):
         assert module(draw((3, 8)).to(dtype)).dtype == dtype
 
 
-CHECKS = [check_values, check_gradients, check_input_unchanged, check_dtype]
+CHECKS = [
+    check_values,
+    check_gradients,
+    check_input_unchanged,
+    check_dtype,
+    *of_module(lambda build: build(norms(8)[1], 3), draw((2, 3, 8))),
+]
 
 
 test_right, test_known_wrong = suite(ScaledNorm, CHECKS)

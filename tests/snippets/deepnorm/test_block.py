@@ -5,6 +5,7 @@ import torch
 from torch import nn
 
 from snippets.deepnorm.block import Attention, DeepNorm, FeedForward, initialize
+from tests.same_results import of_module
 from tests.wrong import suite
 
 SHAPES = ((7,), (1, 5), (3, 7), (2, 3, 31), (1, 2, 3, 9))
@@ -114,6 +115,7 @@ CHECKS = [
     check_gradients,
     check_parameters,
     check_cosine_at_100_layers,
+    *of_module(lambda make: block(make, 7, 2.0), tokens((2, 3, 7))),
 ]
 
 

@@ -5,6 +5,7 @@ import torch
 from torch.nn import functional as F
 
 from snippets.layer_norm.backward import layer_norm_backward
+from tests.same_results import on_views
 from tests.snippets.layer_norm.float64 import (
     SHAPES,
     assert_close,
@@ -61,6 +62,16 @@ def check_small_spread(backward):
         _expect(backward, tokens((3, 5), seed=1), x, gain, eps, 1e-9)
 
 
+def check_wide_gain(backward):
+    """A float32 gain gets a float32 gradient, whatever the dtype of x."""
+    x, gain = tokens((64, 33), dtype=torch.bfloat16), gains(33, dtype=torch.float32)
+    grad_y = tokens((64, 33), seed=1).clamp(-4, 4).bfloat16()
+    wanted = reference_gradients(grad_y, x, gain, 1e-5)[1]
+    found = backward(grad_y, x, gain, 1e-5)[1]
+    assert found.dtype == torch.float32, found.dtype
+    assert_close(found, wanted, 1e-5, 1e-5 * float(wanted.abs().max()))
+
+
 def check_inputs_unchanged(backward):
     inputs = tokens((3, 5), seed=1), tokens((3, 5)), gains(5)
     before = [each.clone() for each in inputs]
@@ -74,7 +85,9 @@ CHECKS = [
     check_every_dtype,
     check_many_tokens,
     check_small_spread,
+    check_wide_gain,
     check_inputs_unchanged,
+    on_views(tokens((2, 3, 7), seed=1), tokens((2, 3, 7)), gains(7), 1e-5),
 ]
 
 

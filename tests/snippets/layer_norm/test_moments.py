@@ -10,6 +10,7 @@ from snippets.layer_norm.moments import (
     two_passes,
     welford,
 )
+from tests.same_results import on_views
 from tests.snippets.layer_norm.float64 import assert_close, tokens
 from tests.wrong import suite
 
@@ -96,6 +97,7 @@ CHECKS = [
     check_constant_rows,
     check_tail_after_whole_chunks,
     check_input_unchanged,
+    on_views(tokens((2, 3, 7))),
 ]
 
 

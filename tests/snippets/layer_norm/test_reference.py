@@ -6,6 +6,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from snippets.layer_norm.reference import LayerNorm, layer_norm
+from tests.same_results import on_views
 from tests.snippets.layer_norm.float64 import (
     SHAPES,
     assert_close,
@@ -134,6 +135,7 @@ CHECKS = [
     check_gradient,
     check_input_unchanged,
     check_nan_stays_in_its_row,
+    on_views(tokens((2, 3, 7)), gains(7), biases(7), 1e-5),
 ]
 
 

@@ -5,6 +5,7 @@ from fractions import Fraction
 import torch
 
 from snippets.low_precision.accumulation import sum_in_order
+from tests.same_results import on_views
 from tests.wrong import suite
 
 BITS = {torch.float16: 11, torch.bfloat16: 8, torch.float32: 24}
@@ -59,7 +60,13 @@ def sums_columns(function):
     assert torch.equal(terms, before)
 
 
-CHECKS = [matches_exact_arithmetic, stalls, keeps_order, sums_columns]
+CHECKS = [
+    matches_exact_arithmetic,
+    stalls,
+    keeps_order,
+    sums_columns,
+    on_views(torch.arange(30.0).reshape(5, 2, 3)),
+]
 
 
 test_sum_in_order, test_rejects = suite(sum_in_order, CHECKS)

@@ -5,6 +5,7 @@ import torch
 
 from snippets.low_precision.naive import rms_norm_naive
 from snippets.rms_norm.reference import rms_norm
+from tests.same_results import on_views
 from tests.wrong import suite
 
 HALVES = (torch.float16, torch.bfloat16)
@@ -74,6 +75,7 @@ CHECKS = [
     keeps_bfloat16_in_range,
     keeps_the_dtype,
     rounds_every_step,
+    on_views(torch.linspace(-2, 3, 21).reshape(3, 7), gain(7).float(), 1e-6),
 ]
 
 

@@ -6,6 +6,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from snippets.norm_family.family import group_norm
+from tests.same_results import on_views
 from tests.snippets.norm_family.float64 import (
     SHAPES,
     assert_close,
@@ -86,6 +87,7 @@ CHECKS = [
     check_the_batch_does_not_matter,
     check_every_dtype,
     check_input_unchanged,
+    on_views(numbers((2, 6, 5)), 3, *channels(6), 1e-5),
 ]
 
 

@@ -7,6 +7,7 @@ from torch import nn
 from snippets.norm_family.family import (
     instance_norm,
 )
+from tests.same_results import on_views
 from tests.snippets.norm_family.float64 import (
     SHAPES,
     assert_close,
@@ -88,6 +89,7 @@ CHECKS = [
     check_contrast_and_brightness_are_gone,
     check_every_dtype,
     check_input_unchanged,
+    on_views(numbers((2, 6, 5)), *channels(6), 1e-5),
 ]
 
 

@@ -6,6 +6,7 @@ from torch import nn
 from torch.nn.utils import parametrizations
 
 from snippets.norm_family.weights import weight_norm
+from tests.same_results import on_views
 from tests.snippets.norm_family.float64 import assert_close, gradients, numbers
 from tests.wrong import suite
 
@@ -70,6 +71,7 @@ CHECKS = [
     check_the_scale_of_v_is_not_seen,
     check_gradient_is_at_a_right_angle,
     check_inputs_unchanged,
+    on_views(numbers((4, 7)), lengths(4)),
 ]
 
 

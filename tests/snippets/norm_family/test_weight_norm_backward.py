@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from snippets.norm_family.weights import weight_norm, weight_norm_backward
+from tests.same_results import on_views
 from tests.snippets.norm_family.float64 import assert_close, numbers
 from tests.snippets.norm_family.test_weight_norm import SHAPES, lengths
 from tests.wrong import suite
@@ -43,7 +44,12 @@ def check_inputs_unchanged(backward):
     assert all(map(torch.equal, inputs, before)), "an input was modified"
 
 
-CHECKS = [check_both_gradients, check_a_right_angle, check_inputs_unchanged]
+CHECKS = [
+    check_both_gradients,
+    check_a_right_angle,
+    check_inputs_unchanged,
+    on_views(numbers((4, 7), seed=1), numbers((4, 7)), lengths(4)),
+]
 
 
 test_right, test_known_wrong = suite(weight_norm_backward, CHECKS)

@@ -3,6 +3,7 @@
 import torch
 
 from snippets.normalized_transformer.block import NormalizedBlock, rotate
+from tests.same_results import of_module
 from tests.snippets.normalized_transformer.float64 import (
     assert_close,
     direction,
@@ -56,7 +57,12 @@ def check_stays_on_the_sphere(block):
     assert_close(length, torch.ones_like(length), 1e-12)
 
 
-CHECKS = [check_values, check_gradients, check_stays_on_the_sphere]
+CHECKS = [
+    check_values,
+    check_gradients,
+    check_stays_on_the_sphere,
+    *of_module(lambda block: built(block, 12, 3, 31), states((2, 7, 12))),
+]
 
 
 test_right, test_known_wrong = suite(NormalizedBlock, CHECKS)

@@ -7,6 +7,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from snippets.normformer.block import Block
+from tests.same_results import of_module
 from tests.snippets.normformer.float64 import (
     ADDITIONS,
     HEADS,
@@ -116,6 +117,7 @@ CHECKS = [
     check_parameters,
     check_causal,
     check_dtypes,
+    *of_module(lambda kind: kind(D, HEADS, **FULL).double(), tokens((2, 5))),
 ]
 
 

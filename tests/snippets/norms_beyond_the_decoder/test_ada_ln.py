@@ -14,6 +14,7 @@ from transformers.models.qwen2_5_omni.modeling_qwen2_5_omni import (
 from snippets.norms_beyond_the_decoder.ada_ln import AdaLNZero
 from snippets.norms_beyond_the_decoder.layer_scale import LayerScale
 from snippets.rms_norm.reference import RMSNorm
+from tests.same_results import of_module
 from tests.snippets.norms_beyond_the_decoder.float64 import (
     DTYPES,
     assert_close,
@@ -125,6 +126,7 @@ ADA_LN = [
     check_learns_from_the_start,
     check_has_no_affine_of_its_own,
     check_low_precision,
+    *of_module(made, draw(3, 5, D), draw(3, D, seed=1)),
 ]
 
 
@@ -199,7 +201,11 @@ def check_scale_start(kind):
         assert_close(block(x) - x, start * branch, 1e-6, 1e-12)
 
 
-SCALE = [check_scale_start, check_scale]
+SCALE = [
+    check_scale_start,
+    check_scale,
+    *of_module(scaled, draw(2, 3, D)),
+]
 
 
 test_layer_scale, test_layer_scale_known_wrong = suite(LayerScale, SCALE)

@@ -13,6 +13,7 @@ from snippets.norms_beyond_the_decoder.attention import (
     gated_attention,
     sink_attention,
 )
+from tests.same_results import on_views
 from tests.snippets.norms_beyond_the_decoder.float64 import (
     DTYPES,
     assert_close,
@@ -58,7 +59,12 @@ def check_gate_low_precision(function):
         assert_close(y, expected, 0, 24 * torch.finfo(dtype).eps)
 
 
-GATE = [check_gate, check_gate_gradients, check_gate_low_precision]
+GATE = [
+    check_gate,
+    check_gate_gradients,
+    check_gate_low_precision,
+    on_views(*drawn((2, 5, 4)), draw(2, 5, 4, seed=3)),
+]
 
 
 test_gate, test_gate_known_wrong = suite(gated_attention, GATE)
@@ -129,7 +135,13 @@ def check_sink_low_precision(function):
         assert_close(y, expected, 0, 32 * torch.finfo(dtype).eps)
 
 
-SINK = [check_sink, check_sink_limits, check_sink_gradients, check_sink_low_precision]
+SINK = [
+    check_sink,
+    check_sink_limits,
+    check_sink_gradients,
+    check_sink_low_precision,
+    on_views(*drawn((2, 5, 4)), sinks(2)),
+]
 
 
 test_sink, test_sink_known_wrong = suite(sink_attention, SINK)

@@ -10,6 +10,7 @@ from transformers.models.qwen3_next import modeling_qwen3_next
 
 from snippets.norms_beyond_the_decoder.delta_rule import delta_rule, l2_norm
 from snippets.norms_beyond_the_decoder.rwkv7 import head_norm, removal_key
+from tests.same_results import on_views
 from tests.snippets.norms_beyond_the_decoder.float64 import (
     DTYPES,
     assert_close,
@@ -61,6 +62,7 @@ LENGTH = [
     check_length_default,
     check_length_gradients,
     check_length_low_precision,
+    on_views(draw(2, 3, 7)),
 ]
 
 
@@ -180,7 +182,12 @@ def check_removal_zero_and_dtype(function):
         assert bool((lengths - 1).abs().max() < 2 * torch.finfo(dtype).eps + 1e-6)
 
 
-REMOVAL = [check_removal, check_removal_gradients, check_removal_zero_and_dtype]
+REMOVAL = [
+    check_removal,
+    check_removal_gradients,
+    check_removal_zero_and_dtype,
+    on_views(draw(2, 3, 8), draw(8, seed=1), 2),
+]
 
 
 test_removal_key, test_removal_key_known_wrong = suite(removal_key, REMOVAL)

@@ -23,6 +23,7 @@ from transformers.models.zamba2.modeling_zamba2 import Zamba2RMSNormGated
 from snippets.norms_beyond_the_decoder.gated import gated_rms_norm
 from snippets.norms_beyond_the_decoder.state_space import normed_parameters
 from snippets.rms_norm.reference import rms_norm
+from tests.same_results import on_views
 from tests.snippets.norms_beyond_the_decoder.float64 import (
     DTYPES,
     assert_close,
@@ -104,6 +105,7 @@ GATED = [
     check_gradients,
     check_low_precision,
     check_far_groups_do_not_meet,
+    on_views(draw(2, 3, 8), draw(2, 3, 8, seed=1), gains(8), 2),
 ]
 
 
@@ -209,7 +211,12 @@ def check_parts_low_precision(function):
             assert_close(part, grouped(piece.double(), 1, 1e-6), 0.51 * unit, 1e-7)
 
 
-PARTS = [check_parts, check_parts_default, check_parts_low_precision]
+PARTS = [
+    check_parts,
+    check_parts_default,
+    check_parts_low_precision,
+    on_views(draw(2, 3, 18), 4, 7),
+]
 
 
 test_parameters, test_parameters_known_wrong = suite(normed_parameters, PARTS)

@@ -7,6 +7,7 @@ from torch.nn import functional as F
 from snippets.port_a_norm.folding import fold
 from snippets.port_a_norm.gains import FORMS, gain_of, weight_of
 from snippets.port_a_norm.state import ported
+from tests.same_results import on_views
 from tests.wrong import suite
 
 SIZES = ((1, 2), (3, 5), (7, 31), (64, 17))  # out, d
@@ -113,7 +114,11 @@ def check_state_is_kept(ported):
 
 
 GAIN_CHECKS = [check_what_is_multiplied, check_input_is_kept, check_unknown_form]
-FOLD_CHECKS = [check_fold, check_fold_keeps_its_inputs]
+FOLD_CHECKS = [
+    check_fold,
+    check_fold_keeps_its_inputs,
+    on_views(*(torch.randn(*s) for s in ((3, 7), (3,), (7,), (7,)))),
+]
 PORTED_CHECKS = [
     *(check_names, check_a_norm_that_is_not_there),
     *(check_two_of_one_name, check_state_is_kept),

@@ -256,6 +256,8 @@ def test_initialize():
     again = initialize(copy.deepcopy(model), 0)
     for one, two in zip(model.parameters(), again.parameters(), strict=True):
         assert torch.equal(one, two)
+    other = initialize(copy.deepcopy(model), 1)
+    assert not torch.equal(other.embedding.weight, model.embedding.weight)
     for module in model.modules():
         if isinstance(module, nn.Linear):
             assert abs(module.weight.std().item() * module.in_features**0.5 - 1) < 0.1

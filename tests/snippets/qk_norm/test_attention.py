@@ -7,6 +7,7 @@ from torch import nn
 from snippets.qk_norm.attention import Attention, largest_logit
 from snippets.qk_norm.rope import rotate
 from snippets.rms_norm.reference import RMSNorm
+from tests.same_results import of_module
 from tests.snippets.qk_norm.float64 import (
     SHAPES,
     assert_close,
@@ -112,6 +113,7 @@ CHECKS = [
     check_fixed_scale,
     check_logits,
     check_no_leak_from_the_future,
+    *of_module(lambda cls: build(cls, SHAPES[1], "rms"), inputs(SHAPES[1])),
 ]
 
 

@@ -7,6 +7,7 @@ import torch
 
 from snippets.residual_recipes import admin
 from snippets.residual_recipes.admin import Admin, profile
+from tests.same_results import of_module
 from tests.snippets.residual_recipes.pieces import (
     SHAPES,
     Bend,
@@ -43,7 +44,12 @@ def check_omega(make):
     assert torch.equal(made.omega.detach(), torch.ones(5))
 
 
-BLOCK_CHECKS = [check_values_and_gradients, check_eps, check_omega]
+BLOCK_CHECKS = [
+    check_values_and_gradients,
+    check_eps,
+    check_omega,
+    *of_module(lambda make: disturb(make(Bend(7), 7)), tokens((2, 3, 7))),
+]
 
 
 def stack(d=6, count=5):

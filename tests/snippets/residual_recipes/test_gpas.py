@@ -5,6 +5,7 @@ import torch
 from torch import nn
 
 from snippets.residual_recipes.gpas import GPAS, PreNormGPAS
+from tests.same_results import of_module
 from tests.snippets.residual_recipes.pieces import (
     SHAPES,
     Bend,
@@ -68,6 +69,7 @@ CHECKS = [
     check_gradient_is_whole,
     check_gradient_of_the_gate,
     check_start,
+    *of_module(lambda make: gated(make, 0.7), tokens((2, 3, 5))),
 ]
 
 

@@ -12,6 +12,7 @@ from snippets.residual_recipes.complete_p import (
 from snippets.residual_recipes.depth_scaled import scale_exits
 from snippets.residual_recipes.layer_scale import LayerScale, initial_scale
 from snippets.sandwich_norm.blocks import SandwichNorm
+from tests.same_results import of_module
 from tests.snippets.residual_recipes.pieces import (
     SHAPES,
     Bend,
@@ -48,7 +49,11 @@ def check_layer_scale_start(make):
         close(made.scale, torch.full((5,), start), 1e-6)
 
 
-LAYER_SCALE_CHECKS = [check_layer_scale, check_layer_scale_start]
+LAYER_SCALE_CHECKS = [
+    check_layer_scale,
+    check_layer_scale_start,
+    *of_module(lambda make: disturb(layer_scaled(make, 7)), tokens((2, 3, 7))),
+]
 
 
 @pytest.mark.parametrize(
@@ -76,7 +81,13 @@ def check_default_exponent(make):
     close(make(Bend(7), nn.Identity(), 8.0)(x), x + Bend(7)(x) / 8)
 
 
-DEPTH_CHECKS = [check_depth_scaled, check_default_exponent]
+DEPTH_CHECKS = [
+    check_depth_scaled,
+    check_default_exponent,
+    *of_module(
+        lambda make: disturb(make(Bend(7), nn.LayerNorm(7), 4.0)), tokens((2, 3, 7))
+    ),
+]
 
 
 def check_adam_factors(function):

@@ -6,6 +6,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from snippets.rms_norm.reference import RMSNorm, rms_norm
+from tests.same_results import on_views
 from tests.snippets.rms_norm.float64 import (
     SHAPES,
     assert_close,
@@ -126,6 +127,7 @@ CHECKS = [
     check_every_dtype,
     check_input_unchanged,
     check_no_token_sees_another,
+    on_views(tokens((2, 3, 7)), gains(7), 1e-5),
 ]
 
 

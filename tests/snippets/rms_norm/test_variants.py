@@ -10,6 +10,7 @@ from snippets.rms_norm.parameters import llama_shapes
 from snippets.rms_norm.partial import partial_rms_norm
 from snippets.rms_norm.reference import rms_norm
 from snippets.rms_norm.small_decoder import SmallDecoder
+from tests.same_results import on_views
 from tests.snippets.rms_norm.float64 import (
     SHAPES,
     assert_close,
@@ -89,6 +90,7 @@ OFFSET_CHECKS = [
     check_offset_values_and_gradients,
     check_offset_starts_as_plain,
     check_offset_in_low_precision,
+    on_views(tokens((2, 3, 7)), gains(7), 1e-4),
 ]
 
 
@@ -131,6 +133,7 @@ PARTIAL_CHECKS = [
     check_partial,
     check_partial_with_all_features_is_rms_norm,
     check_partial_keeps_scale_invariance,
+    on_views(tokens((2, 3, 7)), 3, 1e-3),
 ]
 
 

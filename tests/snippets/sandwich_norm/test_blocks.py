@@ -11,6 +11,7 @@ from transformers.models.olmo2.modeling_olmo2 import Olmo2DecoderLayer
 
 from snippets.rms_norm.reference import RMSNorm
 from snippets.sandwich_norm.blocks import ReorderedNorm, SandwichNorm
+from tests.same_results import of_module
 from tests.wrong import suite
 
 SHAPES = ((7,), (1, 5), (3, 7), (2, 3, 31), (1, 2, 3, 9))
@@ -127,7 +128,11 @@ def _takes_arguments(make):
     close(y, sandwich(block, x, rms, 0.5, factor=2.0))
 
 
-SANDWICH_CHECKS = [*checks(sandwich, ("pre", "post")), _takes_arguments]
+SANDWICH_CHECKS = [
+    *checks(sandwich, ("pre", "post")),
+    _takes_arguments,
+    *of_module(lambda make: filled(make(Bend(7), 7)), tokens((2, 3, 7))),
+]
 REORDERED_CHECKS = checks(reordered, ("post",))
 
 

@@ -4,6 +4,7 @@ import torch
 from torch.nn import functional as F
 
 from snippets.sandwich_norm.pb_relax import relaxed_layer_norm, relaxed_softmax
+from tests.same_results import on_views
 from tests.wrong import suite
 
 
@@ -64,7 +65,13 @@ def check_dtype(function):
         close(y, reference(q, k), 8 * torch.finfo(dtype).eps)
 
 
-CHECKS = [check_exact, check_gradients, check_half_range, check_dtype]
+CHECKS = [
+    check_exact,
+    check_gradients,
+    check_half_range,
+    check_dtype,
+    on_views(*pair(), 32.0),
+]
 
 
 test_right, test_known_wrong = suite(relaxed_softmax, CHECKS)
@@ -104,7 +111,12 @@ def check_large_float16(function):
     close(y, wanted, 5e-3)
 
 
-LAYER_CHECKS = [check_larger_eps, check_zeros, check_large_float16]
+LAYER_CHECKS = [
+    check_larger_eps,
+    check_zeros,
+    check_large_float16,
+    on_views(pair()[0]),
+]
 
 
 test_layer_norm_right, test_known_wrong_layer_norm = suite(

@@ -4,6 +4,7 @@ import torch
 from torch.nn import functional as F
 
 from snippets.scale_invariance.linear import scale_invariant_linear
+from tests.same_results import on_views
 from tests.snippets.why_normalize.float64 import assert_close, numbers, reference
 from tests.wrong import suite
 
@@ -64,6 +65,7 @@ CHECKS = [
     check_the_sign_is_seen,
     check_gradient_is_at_a_right_angle,
     check_gradient_shrinks_with_the_weight,
+    on_views(numbers((4, 7)), numbers((9, 7), seed=7), 1e-5),
 ]
 
 

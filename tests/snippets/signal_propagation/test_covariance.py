@@ -8,6 +8,7 @@ from snippets.signal_propagation.covariance import (
     attention_gradients,
     gradient_ratio,
 )
+from tests.same_results import on_views
 from tests.wrong import suite
 
 SHAPES = [(1, 4), (2, 1), (5, 8), (7, 3)]
@@ -67,6 +68,7 @@ CHECKS = [
     check_equal_tokens_pull_nothing,
     check_first_token_of_a_causal_head,
     check_default_is_causal,
+    on_views(*draw(5, 4, 1.0), True),
 ]
 
 

@@ -10,6 +10,7 @@ from snippets.signal_propagation.similarity import (
     distance_to_rank_one,
     mean_cosine,
 )
+from tests.same_results import on_views
 from tests.wrong import suite
 
 SHAPES = [(2, 3), (5, 8), (3, 4, 7), (2, 3, 6, 1), (1, 2, 33)]
@@ -100,10 +101,12 @@ COSINE = [
     check_cosine_is_that_of_loops,
     check_cosine_of_known_tokens,
     check_cosine_has_a_gradient,
+    on_views(tokens((3, 4, 7))),
 ]
 DISTANCE = [
     check_distance_is_that_of_loops,
     check_distance_of_equal_lengths_is_the_cosine,
+    on_views(tokens((3, 4, 7))),
 ]
 
 

@@ -8,6 +8,7 @@ from torch.nn.attention.flex_attention import flex_attention
 
 from snippets.soft_capping.attention import capped_attention
 from snippets.soft_capping.reference import soft_cap
+from tests.same_results import on_views
 from tests.wrong import suite
 
 SHAPES = ((1, 1, 1, 1, 2), (2, 3, 3, 5, 7), (2, 4, 2, 6, 8), (1, 6, 2, 31, 4))
@@ -113,6 +114,7 @@ CHECKS = [
     check_no_leak,
     check_low_precision,
     check_float16_does_not_overflow,
+    on_views(*heads(SHAPES[1]), CAP, SCALE),
 ]
 
 

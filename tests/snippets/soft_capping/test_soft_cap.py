@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from snippets.soft_capping.reference import soft_cap, soft_cap_backward
+from tests.same_results import on_views
 from tests.wrong import suite
 
 SHAPES = ((), (1,), (7,), (3, 31), (2, 1, 5), (2, 3, 4, 7))
@@ -76,7 +77,13 @@ def check_extremes(function):
     assert function(z, 30.0).tolist() == [30.0, -30.0, 0.0, 30.0]
 
 
-CHECKS = [check_values, check_gradients, check_low_precision, check_extremes]
+CHECKS = [
+    check_values,
+    check_gradients,
+    check_low_precision,
+    check_extremes,
+    on_views(logits((3, 31)), 15.0),
+]
 
 
 test_right, test_known_wrong = suite(soft_cap, CHECKS)
@@ -115,7 +122,12 @@ def check_backward_far_out(backward):
     assert grad[1:].tolist() == [0.0, 0.0]
 
 
-BACKWARD = [check_backward_values, check_backward_dtypes, check_backward_far_out]
+BACKWARD = [
+    check_backward_values,
+    check_backward_dtypes,
+    check_backward_far_out,
+    on_views(logits((3, 31), seed=1), logits((3, 31), 20.0), 15.0),
+]
 
 
 test_right_backward, test_known_wrong_backward = suite(soft_cap_backward, BACKWARD)

@@ -14,6 +14,7 @@ from snippets.why_normalize.deep_stack import (
     size,
     spread,
 )
+from tests.same_results import on_views
 from tests.snippets.why_normalize.float64 import assert_close, numbers
 from tests.wrong import suite
 
@@ -55,6 +56,7 @@ CHECKS = [
     check_equal_inputs_have_none,
     check_a_shared_vector_changes_nothing,
     check_constant_features_count,
+    on_views(numbers((6, 9))),
 ]
 
 

@@ -7,6 +7,7 @@ import torch
 from torch.nn import functional as F
 
 from snippets.why_normalize.standardize import standardize
+from tests.same_results import on_views
 from tests.snippets.why_normalize.float64 import (
     assert_close,
     numbers,
@@ -82,6 +83,7 @@ CHECKS = [
     check_equal_values,
     check_every_dtype,
     check_input_unchanged,
+    on_views(numbers((2, 3, 7)), -1, 0, 1e-5),
 ]
 
 

@@ -5,6 +5,7 @@ import torch
 
 from snippets.without_normalization.backward import dynamic_tanh_backward
 from snippets.without_normalization.reference import dynamic_tanh
+from tests.same_results import on_views
 from tests.snippets.without_normalization.float64 import (
     SHAPES,
     assert_close,
@@ -64,7 +65,13 @@ def check_inputs_unchanged(backward):
         assert torch.equal(each, copy), "an input was modified"
 
 
-CHECKS = [check_float64, check_every_dtype, check_many_tokens, check_inputs_unchanged]
+CHECKS = [
+    check_float64,
+    check_every_dtype,
+    check_many_tokens,
+    check_inputs_unchanged,
+    on_views(tokens((2, 3, 7), seed=1), tokens((2, 3, 7)), *parameters(7)[:2]),
+]
 
 
 test_right, test_known_wrong = suite(dynamic_tanh_backward, CHECKS)

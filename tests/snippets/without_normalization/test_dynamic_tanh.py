@@ -4,6 +4,7 @@ import torch
 
 from snippets.without_normalization.dynamic_erf import dynamic_erf
 from snippets.without_normalization.reference import DynamicTanh, dynamic_tanh
+from tests.same_results import on_views
 from tests.snippets.without_normalization.float64 import (
     DTYPES,
     SHAPES,
@@ -49,7 +50,12 @@ def check_input_unchanged(layer):
     assert torch.equal(x, before), "the input was modified"
 
 
-CHECKS = [check_values_and_gradients, check_low_precision, check_input_unchanged]
+CHECKS = [
+    check_values_and_gradients,
+    check_low_precision,
+    check_input_unchanged,
+    on_views(tokens((2, 3, 7)), *parameters(7)),
+]
 
 
 test_right, test_known_wrong = suite(dynamic_tanh, CHECKS)

@@ -9,6 +9,7 @@ from torch import nn
 from snippets.without_normalization.cloud import cloud
 from snippets.without_normalization.residual import ScaledResidual, fixup
 from snippets.without_normalization.stack import stack
+from tests.same_results import of_module
 from tests.snippets.without_normalization.float64 import assert_close, tokens
 from tests.wrong import suite
 
@@ -66,6 +67,7 @@ RESIDUAL_CHECKS = [
     check_starts_as_the_identity,
     check_learns_from_the_start,
     check_value_and_gradient,
+    *of_module(lambda kind: kind(body(), 0.5).double(), tokens((3, 5))),
 ]
 
 

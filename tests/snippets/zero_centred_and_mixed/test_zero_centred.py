@@ -13,6 +13,7 @@ from snippets.zero_centred_and_mixed.zero_centred import (
     GatedRMSNorm,
     ZeroCentredRMSNorm,
 )
+from tests.same_results import of_module
 from tests.snippets.zero_centred_and_mixed.float64 import (
     DTYPES,
     SHAPES,
@@ -96,6 +97,7 @@ CHECKS = [
     check_decay_leads_to_a_gain_of_one,
     check_low_precision,
     check_input_unchanged,
+    *of_module(lambda kind: filled(kind, 7), tokens((2, 3, 7))),
 ]
 
 
