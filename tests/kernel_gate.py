@@ -1,26 +1,23 @@
-"""What every kernel must pass, and how a wrong one is made from a right one.
+"""What every kernel must pass.
 
 The tolerances are those of Triton's interpreter, which cuts float32 to bfloat16
 where a GPU rounds: up to one unit in the last place, instead of half of one.
 """
 
-import importlib
 import mmap
 import os
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
-from functools import cache, wraps
+from functools import wraps
 from math import prod
-from pathlib import Path
 
 import pytest
 import torch
 from torch import Tensor
 
-from scripts.site.reading.source import ROOT, SNIPPETS
+from scripts.site.reading.source import ROOT
 
 DTYPES = (torch.float32, torch.bfloat16, torch.float16)
 # The interpreter computes in NumPy, which warns where a GPU is silent.
@@ -29,10 +26,6 @@ INTERPRETED = pytest.mark.filterwarnings(
 )
 # ||found - wanted|| / ||wanted||, the norm over the whole tensor.
 MOST = {torch.float32: 5e-7, torch.bfloat16: 4e-3, torch.float16: 3e-4}
-MODULES = (  # of a folder of kernels: those without output
-    "operator", "launch", "forward", "backward", "kernels", "soft_cap", "streams",
-    "one_row", "one_head", "walk",
-)  # fmt: skip
 MATRICES = ((7, 5), (2, 257), (33, 64), (1, 1009))  # for kernels that take rows
 SHAPES = ((7, 5), (3, 4, 128), (2, 257), (33, 64), (1, 1009), (5, 1, 96), (40, 2))
 
@@ -281,7 +274,6 @@ def narrowed(check: Callable) -> Callable:
 
     @wraps(check)
     def narrow(norm):
-        getattr(norm, "built", bool)()  # a variant imports the true widths
         with pytest.MonkeyPatch.context() as patch:
             for module in list(sys.modules.values()):
                 for name in NARROW.keys() & getattr(module, "__dict__", {}).keys():
@@ -289,96 +281,3 @@ def narrowed(check: Callable) -> Callable:
             check(norm)
 
     return narrow
-
-
-OFFSETS_IN_INT32 = {  # of results and gradients, in the kernels of both norms
-    "result_at_offsets_in_int32": (
-        "forward.py",
-        "target = offset(row, WIDTH)",
-        "target = (row * WIDTH)",
-    ),
-    "wide_result_at_offsets_in_int32": (
-        "forward.py",
-        "target = y + offset(row, WIDTH)",
-        "target = y + row * WIDTH",
-    ),
-    "slopes_at_offsets_in_int32": (
-        "backward.py",
-        "dy + offset(row, WIDTH)[:, None]",
-        "dy + (row * WIDTH)[:, None]",
-    ),
-    "wide_slopes_at_offsets_in_int32": (
-        "backward.py",
-        "slopes = dy + offset(row, WIDTH)",
-        "slopes = dy + row * WIDTH",
-    ),
-    "gradient_at_offsets_in_int32": (
-        "backward.py",
-        "dx + offset(row, WIDTH)[:, None]",
-        "dx + (row * WIDTH)[:, None]",
-    ),
-    "wide_gradient_at_offsets_in_int32": (
-        "backward.py",
-        "dx + offset(row, WIDTH) + column",
-        "dx + row * WIDTH + column",
-    ),
-}
-
-
-def mutant(
-    folder: str, changes: dict[str, Sequence[str]], into: Path, name: str
-) -> Callable[[str], object]:
-    """A copy of snippets/<folder> with text replaced; gives its modules by name.
-
-    `changes` is file -> (old, new); old stands in the file exactly as given, at
-    least once, and is replaced everywhere. The copy has operators of its own.
-    """
-    name = f"{folder}_{name}_{into.name}"  # two suites may call a mistake the same
-    package = into / name
-    package.mkdir()
-    for path in (SNIPPETS / folder).glob("*.py"):
-        text = path.read_text(encoding="utf-8")
-        if path.name in changes:
-            old, new = changes[path.name]
-            assert old in text, f"{path.name} has no {old!r}"
-            text = text.replace(old, new)
-        text = text.replace(f"snippets.{folder}", name).replace("norms::", f"{name}::")
-        (package / path.name).write_text(text, encoding="utf-8")
-    sys.path.insert(0, str(into))
-    importlib.invalidate_caches()
-    try:
-        modules = {
-            path.stem: importlib.import_module(f"{name}.{path.stem}")
-            for path in package.glob("*.py")
-            if path.stem in MODULES
-        }
-    finally:
-        sys.path.remove(str(into))
-    return modules.__getitem__
-
-
-def variants(
-    folder: str,
-    changes: dict[str, tuple[str, str, str]],
-    function: str,
-    module: str = "operator",
-) -> list[Callable]:
-    """Wrong versions of a module's function, each built when it is first called.
-
-    `changes` is name -> (file, old, new).
-    """
-
-    def variant(name: str) -> Callable:
-        @cache
-        def built():
-            file, *change = changes[name]
-            modules = mutant(folder, {file: change}, Path(tempfile.mkdtemp()), name)
-            return getattr(modules(module), function)
-
-        def wrong(*inputs):
-            return built()(*inputs)
-
-        wrong.__name__, wrong.built = name, built
-        return wrong
-
-    return [variant(name) for name in changes]

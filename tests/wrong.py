@@ -4,12 +4,13 @@ import ast
 import linecache
 import sys
 import types
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from functools import cache, partial
 
 import pytest
 
 from scripts.site.data import known_wrong as changes_of_text
-from scripts.site.data.reference_lists import changes, rejected_data
+from scripts.site.data.reference_lists import REJECTED, changes, rejected_suites
 from scripts.site.reading.source import ROOT
 
 
@@ -58,50 +59,38 @@ def _compiled(
     return found
 
 
-class Variant:
-    """A wrong version by its name, made when a test asks for it."""
-
-    def __init__(self, suite: str, name: str, make: Callable):
-        self.suite, self.__name__, self.make = suite, name, make
+@cache
+def _listed(page: str) -> dict[str, dict]:
+    return rejected_suites(REJECTED / f"{page}.yml")
 
 
-def _same(judged):
-    return judged
-
-
-def variants(
-    right,
-    made: Callable = _same,
-    functions: Iterable[Callable] = (),
-    known_as: str = "",
-) -> list[Variant]:
-    """The wrong versions of ``right``.
+def variants(right, made: Callable | None = None, functions=()) -> list:
+    """The wrong versions of ``right``, each with __name__, suite and make().
 
     They are the changes that docs/data/rejected has for it, and functions for what a
     change cannot say. ``made`` turns what is judged, unless it is one of the functions,
-    into what the checks take. ``known_as`` is the name below which the data has them,
-    where that is not file and name of ``right``.
+    into what the checks take.
     """
     named = _named(right)
     _, page, *rest = named.__module__.split(".")
-    key = known_as or ".".join([*rest, named.__name__])
-
-    def changed(name, change):
-        return Variant(key, name, lambda: made(variant(right, name, change)))
-
-    listed = changes(rejected_data().get(page, {}).get(key, {}))
-    found = [changed(name, change) for name, change in listed.items()]
-    found += [Variant(key, f.__name__, lambda f=f: f) for f in functions]
-    if not found:
+    key = ".".join([*rest, named.__name__])
+    makers = {function.__name__: lambda f=function: f for function in functions}
+    for name, change in changes(_listed(page).get(key, {})).items():
+        wrong = partial(variant, right, name, change)
+        makers[name] = (lambda w=wrong: made(w())) if made else wrong
+    if not makers:
         raise ValueError(f"docs/data/rejected/{page}.yml has no changes for {key}")
-    return found
+    return [
+        types.SimpleNamespace(__name__=name, suite=key, make=make)
+        for name, make in makers.items()
+    ]
 
 
 def _name(check: Callable) -> str:
     return getattr(getattr(check, "func", check), "__name__", "check")  # of a partial
 
 
-def suite(right, checks: list[Callable], made=_same, **kinds) -> tuple:
+def suite(right, checks: list[Callable], made=None, **kinds) -> tuple:
     """Two tests: ``right`` passes all checks, each of its wrong versions fails one.
 
     ``made`` turns what is judged into what the checks take; for the rest see
@@ -110,12 +99,12 @@ def suite(right, checks: list[Callable], made=_same, **kinds) -> tuple:
 
     @pytest.mark.parametrize("check", checks, ids=_name)
     def test_right(check):
-        check(made(right))
+        check(made(right) if made else right)
 
     return test_right, rejects(right, checks, made, **kinds)
 
 
-def rejects(right, checks: list[Callable], made=_same, **kinds) -> Callable:
+def rejects(right, checks: list[Callable], made=None, **kinds) -> Callable:
     """A test of each wrong version of ``right``: one of the checks fails on it."""
     known = variants(right, made, **kinds)
 

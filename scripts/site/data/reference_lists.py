@@ -164,10 +164,11 @@ def rejected_data() -> dict[str, dict]:
     A suite is a file and name of the folder, such as reference.rms_norm, or else a
     test module; a variant may have a change, old => new, of the snippet's text.
     """
-    return {path.stem: _suites(path) for path in sorted(REJECTED.glob("*.yml"))}
+    return {path.stem: rejected_suites(path) for path in sorted(REJECTED.glob("*.yml"))}
 
 
-def _suites(path: Path) -> dict[str, dict]:
+def rejected_suites(path: Path) -> dict[str, dict]:
+    """The suites of one page. SourceError, if the file is damaged."""
     found = read_yaml(path)
     if not isinstance(found, dict):
         raise SourceError(f"{where(path)}: is no mapping of suites")

@@ -33,7 +33,7 @@ from tests.kernel_gate import (
     leaves,
     narrowed,
 )
-from tests.snippets.fused_residual.wrong_kernels import WRONG
+from tests.wrong import suite
 
 pytestmark = INTERPRETED
 
@@ -146,18 +146,11 @@ CHECKS = [  # the cheap ones first: most variants go no further
 ]
 
 
-@pytest.mark.parametrize("check", CHECKS, ids=lambda f: f.__name__)
-def test_right(check):
-    check(add_rms_norm)
-
-
 def test_right_at_the_true_widths():
     check_wide_rows.__wrapped__(add_rms_norm)
 
 
-@pytest.mark.parametrize("wrong", WRONG, ids=lambda f: f.__name__)
-def test_rejects(wrong, known_wrong):
-    known_wrong.rejected_by(CHECKS, wrong)
+test_right, test_rejects = suite(add_rms_norm, CHECKS)
 
 
 def test_one_output_may_go_unused():

@@ -1,6 +1,5 @@
 """The simplest kernel that adds and norms: values against float64, and wrong ones."""
 
-import pytest
 import torch
 
 from snippets.fused_residual.one_row import by_rows
@@ -13,8 +12,8 @@ from tests.kernel_gate import (
     draw,
     gains,
     poisoned,
-    variants,
 )
+from tests.wrong import suite
 
 pytestmark = INTERPRETED
 
@@ -44,26 +43,6 @@ def check_norm_of_the_rounded_sum(norm):
 
 
 CHECKS = [check_shapes_and_dtypes, check_norm_of_the_rounded_sum]
-CHANGES = {
-    "normed_before_rounding": (
-        "one_row.py",
-        "value = total.to(tl.float32)",
-        "value = left + right",
-    ),
-    "stream_handed_on_without_the_branch": (
-        "one_row.py",
-        "tl.store(s + place, total",
-        "tl.store(s + place, left.to(s.dtype.element_ty)",
-    ),
-}
-WRONG = variants("fused_residual", CHANGES, "by_rows", "one_row")
 
 
-@pytest.mark.parametrize("check", CHECKS, ids=lambda f: f.__name__)
-def test_right(check):
-    check(by_rows)
-
-
-@pytest.mark.parametrize("wrong", WRONG, ids=lambda f: f.__name__)
-def test_rejects(wrong, known_wrong):
-    known_wrong.rejected_by(CHECKS, wrong)
+test_right, test_rejects = suite(by_rows, CHECKS)

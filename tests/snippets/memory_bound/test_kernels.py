@@ -1,9 +1,13 @@
 """The soft cap's kernels and the streams, in Triton's interpreter."""
 
+from collections.abc import Sequence
+from functools import partial
 from itertools import product
 
 import pytest
 import torch
+import triton
+from torch import Tensor
 
 from snippets.memory_bound import streams
 from snippets.memory_bound.soft_cap import BLOCK, soft_cap, soft_cap_backward
@@ -24,11 +28,7 @@ from tests.kernel_gate import (
     outside_interpreter,
     poisoned,
 )
-from tests.snippets.memory_bound.wrong_kernels import (
-    WRONG_SOFT_CAPS,
-    WRONG_STREAMS,
-    add,
-)
+from tests.wrong import suite
 
 pytestmark = INTERPRETED
 
@@ -114,17 +114,31 @@ CHECKS = [
 ]
 
 
-@pytest.mark.parametrize("check", CHECKS, ids=lambda f: f.__name__)
-def test_right(check):
-    check(soft_cap)
-
-
-@pytest.mark.parametrize("wrong", WRONG_SOFT_CAPS, ids=lambda f: f.__name__)
-def test_rejects(wrong, known_wrong):
-    known_wrong.rejected_by(CHECKS, wrong)
+test_right, test_rejects = suite(soft_cap, CHECKS)
 
 
 MIXES = ((1, 1), (2, 1), (2, 2), (3, 1), (3, 2))
+
+
+def add(kernel, sources: Sequence[Tensor], writes: int) -> list[Tensor]:
+    """The sums that add_streams, or a wrong one, writes; behind them stand sevens.
+
+    Only the first outputs of two are returned, as many as `writes`.
+    """
+    size = sources[0].numel()
+    room = [torch.empty((size + 3,), dtype=sources[0].dtype) for _ in range(2)]
+    start = FAR if size > FAR else 0  # what lies before is never touched
+    for i, each in enumerate(room):
+        each[start:] = 7.0
+        if i < writes:
+            each[start:size] = torch.nan
+    grid = (triton.cdiv(size, 64),)
+    padded = [*sources, *[sources[0]] * (3 - len(sources))]
+    kernel[grid](*padded, *room, size, len(sources), writes, 64)
+    for each in room:
+        assert (each[size:] == 7).all(), "writes behind its output"
+    assert writes == 2 or (room[1] == 7).all(), "writes an output too many"
+    return [each[:size] for each in room[:writes]]
 
 
 def check_sums(add_of):
@@ -160,14 +174,9 @@ def check_far_sums(add_of):
 STREAM_CHECKS = [check_sums, check_one_rounding, check_far_sums]
 
 
-@pytest.mark.parametrize("check", STREAM_CHECKS, ids=lambda f: f.__name__)
-def test_right_streams(check):
-    check(lambda sources, writes: add(streams.add_streams, sources, writes))
-
-
-@pytest.mark.parametrize("wrong", WRONG_STREAMS, ids=lambda f: f.__name__)
-def test_rejects_streams(wrong, known_wrong):
-    known_wrong.rejected_by(STREAM_CHECKS, wrong)
+test_right_streams, test_rejects_streams = suite(
+    streams.add_streams, STREAM_CHECKS, lambda kernel: partial(add, kernel)
+)
 
 
 def test_no_elements():

@@ -29,7 +29,7 @@ from tests.kernel_gate import (
     gradients,
     leaves,
 )
-from tests.snippets.qk_norm_rope.wrong_kernels import WRONG
+from tests.wrong import suite
 
 pytestmark = INTERPRETED
 SHAPES = ((2, 5, 3, 8), (1, 7, 2, 64), (2, 3, 4, 6), (3, 1, 2, 10), (1, 1, 1, 128))
@@ -113,14 +113,7 @@ CHECKS = [
 ]
 
 
-@pytest.mark.parametrize("check", CHECKS, ids=lambda f: f.__name__)
-def test_right(check):
-    check(qk_norm_rope)
-
-
-@pytest.mark.parametrize("wrong", WRONG, ids=lambda f: f.__name__)
-def test_rejects(wrong, known_wrong):
-    known_wrong.rejected_by(CHECKS, wrong)
+test_right, test_rejects = suite(qk_norm_rope, CHECKS)
 
 
 @pytest.mark.parametrize("size", [2, 4])

@@ -1,7 +1,5 @@
 """The simplest kernel that norms and rotates heads: against float64, and wrong ones."""
 
-import pytest
-
 from snippets.qk_norm.rope import rotate
 from snippets.qk_norm_rope.one_head import by_heads
 from snippets.qk_norm_rope.operator import angles
@@ -13,8 +11,8 @@ from tests.kernel_gate import (
     draw,
     gains,
     poisoned,
-    variants,
 )
+from tests.wrong import suite
 
 pytestmark = INTERPRETED
 
@@ -46,32 +44,6 @@ def check_epsilon(norm):
 
 
 CHECKS = [check_shapes_and_dtypes, check_packed_projections, check_epsilon]
-CHANGES = {
-    "turned_the_other_way": ("one_head.py", "a * c - b * s", "a * c + b * s"),
-    "norm_of_half_a_head": (
-        "one_head.py",
-        "tl.sum(a * a, axis=0) + tl.sum(b * b, axis=0)",
-        "2 * tl.sum(a * a, axis=0)",
-    ),
-    "position_is_the_row": (
-        "one_head.py",
-        "row // heads % time",
-        "row % time",
-    ),
-    "packed_heads_taken_for_contiguous": (
-        "one_head.py",
-        "x + row // heads * token_stride + row % heads * head_stride",
-        "x + row * (2 * HALF)",
-    ),
-}
-WRONG = variants("qk_norm_rope", CHANGES, "by_heads", "one_head")
 
 
-@pytest.mark.parametrize("check", CHECKS, ids=lambda f: f.__name__)
-def test_right(check):
-    check(by_heads)
-
-
-@pytest.mark.parametrize("wrong", WRONG, ids=lambda f: f.__name__)
-def test_rejects(wrong, known_wrong):
-    known_wrong.rejected_by(CHECKS, wrong)
+test_right, test_rejects = suite(by_heads, CHECKS)

@@ -1,7 +1,5 @@
 """LayerNorm's simplest kernel: values against float64, and wrong ones."""
 
-import pytest
-
 from snippets.layer_norm import reference
 from snippets.triton_layer_norm.one_row import by_rows
 from tests.kernel_gate import (
@@ -12,8 +10,8 @@ from tests.kernel_gate import (
     draw,
     gains,
     poisoned,
-    variants,
 )
+from tests.wrong import suite
 
 pytestmark = INTERPRETED
 
@@ -39,27 +37,6 @@ def check_epsilon(norm):
 
 
 CHECKS = [check_shapes_and_dtypes, check_epsilon]
-CHANGES = {
-    "padding_counted_in_the_variance": (
-        "one_row.py",
-        "tl.where(inside, value - middle, 0.0)",
-        "value - middle",
-    ),
-    "bias_before_the_gain": (
-        "one_row.py",
-        "centred * scale * weight + shift",
-        "(centred * scale + shift) * weight",
-    ),
-    "epsilon_missing": ("one_row.py", "/ WIDTH + eps", "/ WIDTH"),
-}
-WRONG = variants("triton_layer_norm", CHANGES, "by_rows", "one_row")
 
 
-@pytest.mark.parametrize("check", CHECKS, ids=lambda f: f.__name__)
-def test_right(check):
-    check(by_rows)
-
-
-@pytest.mark.parametrize("wrong", WRONG, ids=lambda f: f.__name__)
-def test_rejects(wrong, known_wrong):
-    known_wrong.rejected_by(CHECKS, wrong)
+test_right, test_rejects = suite(by_rows, CHECKS)

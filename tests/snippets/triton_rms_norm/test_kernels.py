@@ -36,7 +36,7 @@ from tests.kernel_gate import (
     outside_interpreter,
     poisoned,
 )
-from tests.snippets.triton_rms_norm.wrong_kernels import WRONG
+from tests.wrong import suite
 
 pytestmark = INTERPRETED
 
@@ -155,18 +155,11 @@ CHECKS = [  # the cheap ones first: most variants go no further
 ]
 
 
-@pytest.mark.parametrize("check", CHECKS, ids=lambda f: f.__name__)
-def test_right(check):
-    check(rms_norm)
-
-
 def test_right_at_the_true_widths():
     check_epsilon_of_wide_rows.__wrapped__(rms_norm)
 
 
-@pytest.mark.parametrize("wrong", WRONG, ids=lambda f: f.__name__)
-def test_rejects(wrong, known_wrong):
-    known_wrong.rejected_by(CHECKS, wrong)
+test_right, test_rejects = suite(rms_norm, CHECKS)
 
 
 def test_an_operation_behind_it_may_give_no_gradient():

@@ -1,6 +1,5 @@
 """The simplest walk over the rows: gradients against float64, and wrong ones."""
 
-import pytest
 import torch
 
 from snippets.rms_norm import reference
@@ -15,8 +14,8 @@ from tests.kernel_gate import (
     gradients,
     leaves,
     poisoned,
-    variants,
 )
+from tests.wrong import suite
 
 pytestmark = INTERPRETED
 
@@ -44,32 +43,6 @@ def check_programs(backward):
 
 
 CHECKS = [check_shapes_and_dtypes, check_programs]
-CHANGES = {
-    "gain_gradient_of_the_last_row": (
-        "walk.py",
-        "total += slope * unit",
-        "total = slope * unit",
-    ),
-    "gain_gradient_after_the_gain": (
-        "walk.py",
-        "total += slope * unit",
-        "total += slope * weight * unit",
-    ),
-    "statistic_detached": ("walk.py", "slope - unit * along", "slope"),
-    "every_row_by_every_program": (
-        "walk.py",
-        "tl.range(program, rows, programs)",
-        "tl.range(0, rows)",
-    ),
-}
-WRONG = variants("triton_rms_norm", CHANGES, "by_walking", "walk")
 
 
-@pytest.mark.parametrize("check", CHECKS, ids=lambda f: f.__name__)
-def test_right(check):
-    check(by_walking)
-
-
-@pytest.mark.parametrize("wrong", WRONG, ids=lambda f: f.__name__)
-def test_rejects(wrong, known_wrong):
-    known_wrong.rejected_by(CHECKS, wrong)
+test_right, test_rejects = suite(by_walking, CHECKS)
