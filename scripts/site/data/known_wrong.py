@@ -85,7 +85,10 @@ def _span(text: str, name: str) -> tuple[int, int]:
 
 
 def difference(module: str, name: str, changes: str | list[str]) -> list[str]:
-    """The lines that go, with '-', and those that come, with '+'."""
+    """The lines that go, with '-', and those that come, with '+'.
+
+    What comes alone is shown with the line behind it.
+    """
     found = []
     for where, text in changed(module, name, changes).items():
         old, new = (MARK.sub("", t).splitlines() for t in (text_of(where), text))
@@ -95,6 +98,8 @@ def difference(module: str, name: str, changes: str | list[str]) -> list[str]:
             if kind != "equal":
                 lines += [("-", line) for line in old[i:j] if line.strip()]
                 lines += [("+", line) for line in new[k:m] if line.strip()]
+            if kind == "insert":  # in front of what?
+                lines += [(" ", line) for line in new[m:] if line.strip()][:1]
         code = dedent("\n".join(line for _, line in lines)).splitlines()
         if where != module:
             found.append(f"  # {where.replace('.', '/')}.py")

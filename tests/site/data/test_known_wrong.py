@@ -42,6 +42,7 @@ def snippets(tmp_path, monkeypatch):
         ("return y * y => y = y + 1\nreturn y", None),
         ("y = scale(x) + 1\nreturn y => return x", None),
         ("2 * x => x", ["  # a/base.py", "- return 2 * x", "+ return x"]),
+        ("y = scale => x = x\ny = scale", ["+ x = x", "  y = scale(x) + 1"]),
         (["+ 1 => + 2", "+ 2 => + 3"], ["- y = scale(x) + 1", "+ y = scale(x) + 3"]),
     ],
 )
