@@ -6,6 +6,7 @@ import torch
 from torch.nn.modules._functions import SyncBatchNorm
 
 from snippets.batch_norm_implementation.synchronized import merge
+from tests.same_results import on_views
 from tests.snippets.batch_norm_vs_layer_norm.float64 import (
     assert_close,
     statistics,
@@ -70,6 +71,7 @@ CHECKS = [
     check_one_worker,
     check_single_tokens,
     check_large_offset,
+    on_views(torch.tensor([4.0, 2.0]), torch.rand(2, 5), torch.rand(2, 5)),
 ]
 
 

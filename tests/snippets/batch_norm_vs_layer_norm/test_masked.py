@@ -3,6 +3,7 @@
 import torch
 
 from snippets.batch_norm_vs_layer_norm.padding import MaskedBatchNorm
+from tests.same_results import on_views
 from tests.snippets.batch_norm_vs_layer_norm.float64 import (
     affine,
     assert_close,
@@ -78,6 +79,7 @@ CHECKS = [
     check_full_mask,
     check_gradients,
     check_eval,
+    on_views(*_case(), call=lambda build, x, mask: _norm(build)(x, mask)),
 ]
 
 

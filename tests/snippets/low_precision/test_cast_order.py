@@ -12,6 +12,7 @@ import torch
 
 from snippets.low_precision.cast_order import gemma_style, llama_style, t5_style
 from snippets.rms_norm.reference import rms_norm
+from tests.same_results import on_views
 from tests.wrong import suite
 
 HALVES = (torch.float16, torch.bfloat16)
@@ -234,13 +235,26 @@ LLAMA_CHECKS = [
     llama_bits,
     long_gain_gradient,
     *shared_checks(ones, gains, lambda g: g),
+    on_views(
+        torch.linspace(-3, 5, 24).reshape(2, 3, 4), torch.linspace(0.5, 1.5, 4), 1e-5
+    ),
 ]
 GEMMA_CHECKS = [
     gemma_bits,
     gemma_keeps_small_offsets,
     *shared_checks(zeros, offsets, lambda w: 1 + w),
+    on_views(
+        torch.linspace(-3, 5, 24).reshape(2, 3, 4), torch.linspace(0.5, 1.5, 4), 1e-5
+    ),
 ]
-T5_CHECKS = [t5_bits, t5_float32_gain, *shared_checks(ones, gains, lambda g: g)]
+T5_CHECKS = [
+    t5_bits,
+    t5_float32_gain,
+    *shared_checks(ones, gains, lambda g: g),
+    on_views(
+        torch.linspace(-3, 5, 24).reshape(2, 3, 4), torch.linspace(0.5, 1.5, 4), 1e-5
+    ),
+]
 
 
 def name(check):

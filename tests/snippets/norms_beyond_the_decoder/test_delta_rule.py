@@ -119,7 +119,12 @@ def check_delta_gradients(function):
     )
 
 
-DELTA = [check_against_matrices, check_rows_are_independent, check_delta_gradients]
+DELTA = [
+    check_against_matrices,
+    check_rows_are_independent,
+    check_delta_gradients,
+    on_views(*draws((2, 5), 3, 4, 3)),
+]
 
 
 test_delta_rule, test_delta_rule_known_wrong = suite(delta_rule, DELTA)
@@ -230,7 +235,12 @@ def check_head_norm_low_precision(function):
         assert_close(out, expected, 0.51 * torch.finfo(dtype).eps, 1e-5)
 
 
-HEAD_NORM = [check_head_norm, check_head_norm_is_torchs, check_head_norm_low_precision]
+HEAD_NORM = [
+    check_head_norm,
+    check_head_norm_is_torchs,
+    check_head_norm_low_precision,
+    on_views(draw(2, 3, 8), *affine(8), 2),
+]
 
 
 test_head_norm, test_head_norm_known_wrong = suite(head_norm, HEAD_NORM)

@@ -113,7 +113,12 @@ def check_state_is_kept(ported):
     assert all(torch.equal(THEIRS[name], before[name]) for name in before)
 
 
-GAIN_CHECKS = [check_what_is_multiplied, check_input_is_kept, check_unknown_form]
+GAIN_CHECKS = [
+    check_what_is_multiplied,
+    check_input_is_kept,
+    check_unknown_form,
+    on_views(torch.rand(7), "1+w"),
+]
 FOLD_CHECKS = [
     check_fold,
     check_fold_keeps_its_inputs,

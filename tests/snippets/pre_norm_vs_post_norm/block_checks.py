@@ -3,6 +3,7 @@
 import torch
 from torch import nn
 
+from tests.same_results import of_module
 from tests.snippets.pre_norm_vs_post_norm.float64 import (
     SHAPES,
     close,
@@ -76,4 +77,5 @@ def checks(placement):
             sublayer, norm = (part.to(dtype) for part in parts(8, "layer"))
             assert build(sublayer, norm)(draw((3, 8)).to(dtype)).dtype == dtype
 
-    return [value for name, value in locals().items() if name.startswith("check_")]
+    own = [value for name, value in locals().items() if name.startswith("check_")]
+    return own + of_module(lambda build: build(*parts(8, "rms")), draw((2, 5, 8)))

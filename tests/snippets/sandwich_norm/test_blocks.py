@@ -133,7 +133,10 @@ SANDWICH_CHECKS = [
     _takes_arguments,
     *of_module(lambda make: filled(make(Bend(7), 7)), tokens((2, 3, 7))),
 ]
-REORDERED_CHECKS = checks(reordered, ("post",))
+REORDERED_CHECKS = [
+    *checks(reordered, ("post",)),
+    *of_module(lambda make: filled(make(Bend(7), 7)), tokens((2, 3, 7))),
+]
 
 
 def test_reordered_takes_arguments():

@@ -14,6 +14,7 @@ from snippets.signal_propagation.gram import (
     predict,
 )
 from snippets.signal_propagation.shares import left, shares
+from tests.same_results import on_views
 from tests.wrong import suite
 
 N, WIDE = 6, 256
@@ -77,7 +78,10 @@ def check_feed_forward_at_its_ends(function):
     assert torch.allclose(function(torch.eye(2, dtype=torch.float64)), right)
 
 
-ATTENTION = [check_attention_mixes_on_both_sides]
+ATTENTION = [
+    check_attention_mixes_on_both_sides,
+    on_views(gram_of(tokens(d=40)), uneven()),
+]
 FEED_FORWARD = [
     check_feed_forward_is_the_mean_over_draws,
     check_feed_forward_at_its_ends,

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from snippets.speed import handwritten
+from tests.same_results import on_views
 from tests.wrong import rejects
 
 SHAPES = [(1,), (3,), (5, 7), (1, 1), (2, 3, 13), (2, 1, 3, 31), (4, 4096)]
@@ -120,8 +121,13 @@ LAYER_NORM_CHECKS = [
     check_layer_norm_float32,
     check_layer_norm_large_offset,
     check_layer_norm_dtypes,
+    on_views(*_inputs((2, 3, 7), torch.float32)[:3], EPS),
 ]
-RMS_NORM_CHECKS = [check_rms_norm_float32, check_rms_norm_dtypes]
+RMS_NORM_CHECKS = [
+    check_rms_norm_float32,
+    check_rms_norm_dtypes,
+    on_views(*_inputs((2, 3, 7), torch.float32)[:2], EPS),
+]
 
 
 @pytest.mark.parametrize("check", LAYER_NORM_CHECKS)

@@ -10,6 +10,7 @@ from snippets.zero_centred_and_mixed.placements import (
     PostNorm,
     PreNorm,
 )
+from tests.same_results import of_module
 from tests.snippets.zero_centred_and_mixed.float64 import assert_close, run, tokens
 from tests.wrong import suite
 
@@ -76,8 +77,16 @@ def check_hybrid_star(build):
     expect(stack, [("pre", "pre", True)] + [("none", "stream", True)] * 2)
 
 
-MIX_LN_CHECKS = [check_mix_ln_default, check_mix_ln]
-HYBRID_CHECKS = [check_hybrid, check_hybrid_star]
+MIX_LN_CHECKS = [
+    check_mix_ln_default,
+    check_mix_ln,
+    *of_module(lambda build: moved(build(D, HEADS, 4)), tokens((2, 5, D))),
+]
+HYBRID_CHECKS = [
+    check_hybrid,
+    check_hybrid_star,
+    *of_module(lambda build: moved(build(D, HEADS, 3)), tokens((2, 5, D))),
+]
 
 
 test_mix_ln, test_mix_ln_known_wrong = suite(mix_ln, MIX_LN_CHECKS)
