@@ -11,7 +11,8 @@ from snippets.norm_probe.behaviour import (
     shortest,
 )
 from tests.snippets.norm_probe import norms
-from tests.snippets.norm_probe.wrong_behaviour import VARIANTS
+from tests.snippets.norm_probe.wrong_behaviour import other_rows_not_watched
+from tests.wrong import suite
 
 D = 32
 X = torch.zeros(2, 7, D)
@@ -118,14 +119,9 @@ CHECKS = [
 ]
 
 
-@pytest.mark.parametrize("check", CHECKS)
-def test_right(check):
-    check(recognise)
-
-
-@pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: v.__name__)
-def test_known_wrong(variant, known_wrong):
-    known_wrong.rejected_by(CHECKS, variant)
+test_right, test_known_wrong = suite(
+    recognise, CHECKS, functions=[other_rows_not_watched]
+)
 
 
 @pytest.mark.parametrize("shape", [(2, 1, 8), (1, 2, 31), (3, 5, 4, 24), (22, 96)])

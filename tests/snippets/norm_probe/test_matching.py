@@ -4,7 +4,12 @@ import pytest
 import torch
 
 from snippets.norm_probe.matching import decompose, written
-from tests.snippets.norm_probe.wrong_matching import VARIANTS
+from tests.snippets.norm_probe.wrong_matching import (
+    alike_taken_for_part,
+    all_candidates_at_once,
+    greedy,
+)
+from tests.wrong import suite
 
 
 def tensors(*names, shape=(2, 5, 16), seed=0, dtype=torch.float32):
@@ -83,14 +88,9 @@ CHECKS = [
 ]
 
 
-@pytest.mark.parametrize("check", CHECKS)
-def test_right(check):
-    check(decompose)
-
-
-@pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: v.__name__)
-def test_known_wrong(variant, known_wrong):
-    known_wrong.rejected_by(CHECKS, variant)
+test_right, test_known_wrong = suite(
+    decompose, CHECKS, functions=[all_candidates_at_once, greedy, alike_taken_for_part]
+)
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
