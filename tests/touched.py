@@ -25,6 +25,7 @@ LAWS = (
 )
 PAGE = re.compile(r"docs/(?:zh|en)/pages/(?P<path>(?:.+/)?(?P<slug>[^/]+))\.md")
 SNIPPET = re.compile(r"(?:tests/)?snippets/(?P<folder>\w+)/.+")
+REJECTED = re.compile(r"docs/data/rejected/(?P<folder>\w+)\.yml")
 
 
 def changed() -> list[str]:
@@ -59,6 +60,8 @@ def selected(paths: Iterable[str]) -> list[str]:
                 *showing(snippet["folder"]),
                 f"tests/snippets/{snippet['folder']}",
             }
+        elif rejected := REJECTED.fullmatch(path):
+            found.add(f"tests/snippets/{rejected['folder']}")
         elif re.fullmatch(r"tests/(.+/)?test_\w+\.py", path):
             found.add(path)
     return sorted(

@@ -22,6 +22,7 @@ def variant(right, name: str, changes: str | list[str]):
     """
     right = _named(right)
     home = right.__module__.removeprefix("snippets.")
+    title = f"{home.replace('.', '_')}_{name}"
     new = changes_of_text.changed(home, right.__name__, changes)
     copies: dict[str, types.ModuleType] = {}
     texts = changes_of_text.sources(home)
@@ -29,7 +30,7 @@ def variant(right, name: str, changes: str | list[str]):
         text, full = new.get(module, texts[module]), f"snippets.{module}"
         used = {f"snippets.{m}" for m in changes_of_text.imports(text)}
         if module in new or used & copies.keys():
-            copies[full] = _compiled(full, text, home.replace(".", "_"), name, copies)
+            copies[full] = _compiled(full, text, title, copies)
     return getattr(copies[right.__module__], right.__name__)
 
 
@@ -40,11 +41,9 @@ def _named(judged):
     return judged
 
 
-def _compiled(
-    module: str, text: str, home: str, name: str, copies: dict
-) -> types.ModuleType:
-    text = text.replace('"norms::', f'"wrong_{home}_{name}::')  # operators of its own
-    file, tree = f"<{module}: {home} {name}>", ast.parse(text)
+def _compiled(module: str, text: str, title: str, copies: dict) -> types.ModuleType:
+    text = text.replace('"norms::', f'"wrong_{title}::')  # operators of its own
+    file, tree = f"<{module}: {title}>", ast.parse(text)
     if ROOT.joinpath(*module.split(".")).with_suffix(".out").exists():
         while not isinstance(tree.body[-1], ast.FunctionDef | ast.ClassDef):
             tree.body.pop()  # what the page shows of its use
@@ -59,9 +58,7 @@ def _compiled(
     return found
 
 
-@cache
-def _listed(page: str) -> dict[str, dict]:
-    return rejected_suites(REJECTED / f"{page}.yml")
+_listed = cache(rejected_suites)
 
 
 def variants(right, made: Callable | None = None, functions=()) -> list:
@@ -74,8 +71,9 @@ def variants(right, made: Callable | None = None, functions=()) -> list:
     named = _named(right)
     _, page, *rest = named.__module__.split(".")
     key = ".".join([*rest, named.__name__])
+    listed = _listed(REJECTED / f"{page}.yml")
     makers = {function.__name__: lambda f=function: f for function in functions}
-    for name, change in changes(_listed(page).get(key, {})).items():
+    for name, change in changes(listed.get(key, {})).items():
         wrong = partial(variant, right, name, change)
         makers[name] = (lambda w=wrong: made(w())) if made else wrong
     if not makers:
@@ -86,10 +84,6 @@ def variants(right, made: Callable | None = None, functions=()) -> list:
     ]
 
 
-def _name(check: Callable) -> str:
-    return getattr(getattr(check, "func", check), "__name__", "check")  # of a partial
-
-
 def suite(right, checks: list[Callable], made=None, **kinds) -> tuple:
     """Two tests: ``right`` passes all checks, each of its wrong versions fails one.
 
@@ -97,7 +91,9 @@ def suite(right, checks: list[Callable], made=None, **kinds) -> tuple:
     ``variants``.
     """
 
-    @pytest.mark.parametrize("check", checks, ids=_name)
+    @pytest.mark.parametrize(
+        "check", checks, ids=lambda c: getattr(c, "func", c).__name__
+    )
     def test_right(check):
         check(made(right) if made else right)
 
