@@ -12,6 +12,7 @@ from snippets.rms_norm.folding import centre_stream, swap_norms, to_rms_norm
 from snippets.rms_norm.layer_norm import layer_norm
 from snippets.rms_norm.reference import RMSNorm
 from snippets.rms_norm.small_decoder import SmallDecoder
+from tests.same_results import on_views
 from tests.snippets.rms_norm.float64 import SHAPES, assert_close, gains, tokens
 from tests.wrong import suite
 
@@ -144,7 +145,9 @@ def check_centre(function):
         assert torch.equal(x, before), "x was modified"
 
 
-test_centre, test_centre_rejects = suite(centre, [check_centre])
+test_centre, test_centre_rejects = suite(
+    centre, [check_centre, on_views(tokens((3, 4, 7)))]
+)
 
 
 def check_mean_share(function):
@@ -160,7 +163,9 @@ def check_mean_share(function):
     )
 
 
-test_mean_share, test_mean_share_rejects = suite(mean_share, [check_mean_share])
+test_mean_share, test_mean_share_rejects = suite(
+    mean_share, [check_mean_share, on_views(tokens((3, 4, 7), offset=0.5))]
+)
 
 
 def test_mean_share_of_random_directions_is_one_over_d():
@@ -192,4 +197,7 @@ def check_layer_norm(function):
                 assert_close(ours, theirs, 1e-7, 1e-8 * size + 1e-10, "gradient")
 
 
-test_layer_norm, test_layer_norm_rejects = suite(layer_norm, [check_layer_norm])
+test_layer_norm, test_layer_norm_rejects = suite(
+    layer_norm,
+    [check_layer_norm, on_views(tokens((3, 4, 7)), gains(7), gains(7, seed=1), 1e-3)],
+)
