@@ -85,6 +85,7 @@ ATTENTION = [
 FEED_FORWARD = [
     check_feed_forward_is_the_mean_over_draws,
     check_feed_forward_at_its_ends,
+    on_views(gram_of(tokens(d=40)).abs()),
 ]
 
 
