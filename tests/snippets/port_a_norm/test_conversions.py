@@ -131,6 +131,8 @@ PORTED_CHECKS = [
 
 
 test_gain_of, test_gain_of_known_wrong = suite(gain_of, GAIN_CHECKS)
-test_weight_of, test_weight_of_known_wrong = suite(weight_of, [check_inverse])
+test_weight_of, test_weight_of_known_wrong = suite(
+    weight_of, [check_inverse, on_views(torch.randn(7), "1+w")]
+)
 test_fold, test_fold_known_wrong = suite(fold, FOLD_CHECKS)
 test_ported, test_ported_known_wrong = suite(ported, PORTED_CHECKS)

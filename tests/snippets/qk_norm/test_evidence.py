@@ -177,7 +177,9 @@ def check_bound(bound):
                 assert torch.equal(k_gain, copies[1])
 
 
-test_bound, test_known_wrong_bound = suite(logit_bound, [check_bound])
+test_bound, test_known_wrong_bound = suite(
+    logit_bound, [check_bound, on_views(torch.randn(8), torch.randn(8), True)]
+)
 
 
 def test_the_bound_without_rope_holds_with_the_norms_after_it():

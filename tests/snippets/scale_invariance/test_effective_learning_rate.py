@@ -9,6 +9,7 @@ from snippets.scale_invariance.linear import (
     effective_learning_rate,
     scale_invariant_linear,
 )
+from tests.same_results import on_views
 from tests.snippets.why_normalize.float64 import assert_close, numbers
 from tests.wrong import suite
 
@@ -61,6 +62,7 @@ CHECKS = [
     check_it_gives_the_angle_of_a_step,
     check_it_grows_with_the_learning_rate,
     check_known_values,
+    on_views(0.5, numbers((9, 7), seed=4)),
 ]
 
 

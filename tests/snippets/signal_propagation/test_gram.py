@@ -165,7 +165,10 @@ def check_stack(function):
         assert close(found, REFERENCE[case] / 12), case
 
 
-test_stack, test_wrong_stack = suite(predict, [check_stack])
+test_stack, test_wrong_stack = suite(
+    predict,
+    [check_stack, on_views("Pre-Norm", gram_of(tokens(d=40)).abs(), 3, 1.0, 1.0)],
+)
 
 
 @pytest.mark.parametrize("n", [3, 40])
