@@ -44,8 +44,14 @@ def test_inference_uses_running_averages():
     assert norm(x).mean() < -1  # this batch's own mean was not subtracted
 
 
-# verdict: wrong
+# verdict: holds-when
 def test_running_variance_is_what_normalizes():
+    many = randn(10_000, 1)
+    norm = nn.BatchNorm1d(1, momentum=1.0, affine=False, dtype=many.dtype)
+    norm(many)
+    torch.testing.assert_close(
+        norm.running_var, many.var(0, correction=0), rtol=2e-4, atol=0
+    )
     batch = torch.tensor([[0.0], [2.0]])
     norm = nn.BatchNorm1d(1, eps=1e-15, momentum=1.0, affine=False)
     assert norm(batch).flatten().tolist() == [-1, 1]  # biased variance: 1

@@ -6,7 +6,7 @@ WORDS = {
     "zh": {
         "caption": (
             "一个特征的统计量走到哪里。训练用当前 batch 的有偏方差 v；"
-            "存下来给 eval 模式用的是无偏的。动量在 PyTorch 里是 m，"
+            "存下来给 eval 模式用的，照论文和 PyTorch 是无偏的。动量在 PyTorch 里是 m，"
             "在 Keras 里是 1 − m。"
         ),
         "alt": (
@@ -31,8 +31,8 @@ WORDS = {
     "en": {
         "caption": (
             "Where the statistics of a feature go. Training uses the biased variance "
-            "v of this batch; what is stored for eval mode is the unbiased one. The "
-            "momentum is m in PyTorch and 1 − m in Keras."
+            "v of this batch; the paper and PyTorch store the unbiased one for eval "
+            "mode. The momentum is m in PyTorch and 1 − m in Keras."
         ),
         "alt": (
             "A flow from left to right. Three workers at the left each send n, μ and "
