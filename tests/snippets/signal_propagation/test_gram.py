@@ -199,6 +199,19 @@ def test_shares():
     assert left([]) == 1
 
 
+def test_a_stack_of_unrelated_tokens_keeps_more_than_attention_alone():
+    """Pre-Norm's difference falls with the root of the depth, not with the depth."""
+    kept = {}
+    for placement in ("Pre-Norm", "Post-Norm"):
+        for layers in (24, 96):
+            gram = torch.eye(16, dtype=torch.float64)
+            gram = normalized(predict(placement, gram, layers, 1.0, 1.0))
+            kept[placement, layers] = (1 - gram).sum().item() / (16 * 15)
+            assert kept[placement, layers] > left(shares(placement, layers))
+    exponent = math.log(kept["Pre-Norm", 96] / kept["Pre-Norm", 24]) / math.log(4)
+    assert math.isclose(exponent, -0.5, abs_tol=0.06)
+
+
 def test_share_of_an_unknown_placement():
     with pytest.raises(ValueError, match="post"):
         shares("post", 3)
