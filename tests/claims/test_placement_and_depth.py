@@ -191,6 +191,7 @@ def test_pre_norm_gradients_shrink_with_the_root_of_depth():
 def test_a_bare_pre_norm_stack_shows_the_root_law():
     assert median_gradient(BARE, 24, -1) > 1.2 * median_gradient(BARE, 6, -1)
     assert median_gradient(BARE, 24, 0) > 2 * median_gradient(BARE, 6, 0)
+    assert median_gradient(BARE, 96, -1) < 1.3 * median_gradient(BARE, 24, -1)
 
 
 # verdict: holds-when
