@@ -7,8 +7,8 @@ def layer_norm_kernel(
     x, gain, bias, y, stride, eps, WIDTH: tl.constexpr, COLUMNS: tl.constexpr
 ):
     """One program a row, which it walks over three times."""
-    source = x + tl.program_id(0) * stride
-    target = y + tl.program_id(0) * WIDTH
+    row = tl.program_id(0).to(tl.int64)  # offsets may pass 2 ** 31
+    source, target = x + row * stride, y + row * WIDTH
     tile = tl.arange(0, COLUMNS)
     total = tl.zeros((COLUMNS,), tl.float32)
     for first in tl.range(0, WIDTH, COLUMNS):

@@ -7,7 +7,7 @@ def rms_norm_kernel(
     x, gain, y, stride, eps, WIDTH: tl.constexpr, COLUMNS: tl.constexpr
 ):
     """One program a row, which it reads once."""
-    row = tl.program_id(0)
+    row = tl.program_id(0).to(tl.int64)  # offsets may pass 2 ** 31
     column = tl.arange(0, COLUMNS)
     inside = column < WIDTH
     value = tl.load(x + row * stride + column, mask=inside, other=0.0)

@@ -9,7 +9,7 @@ def one_row(x, b, gain, s, y, eps, WIDTH: tl.constexpr, COLUMNS: tl.constexpr):
     """One contiguous row a program: s = x + b and y = norm(s), 2R 2W."""
     column = tl.arange(0, COLUMNS)
     inside = column < WIDTH
-    place = tl.program_id(0) * WIDTH + column
+    place = tl.program_id(0).to(tl.int64) * WIDTH + column
     left = tl.load(x + place, mask=inside, other=0.0).to(tl.float32)
     right = tl.load(b + place, mask=inside, other=0.0).to(tl.float32)
     total = (left + right).to(s.dtype.element_ty)  # (1)!

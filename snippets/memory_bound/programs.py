@@ -8,7 +8,7 @@ from snippets.memory_bound.interpreter import device
 @triton.jit
 def sign(y, size, BLOCK: tl.constexpr):
     """Every program writes its number into its block."""
-    place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    place = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     tl.store(y + place, tl.program_id(0), mask=place < size)
 
 

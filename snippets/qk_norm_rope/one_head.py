@@ -10,7 +10,7 @@ def one_head(
     HALF: tl.constexpr,
 ):  # fmt: skip
     """One head a program, its half a power of two: RMSNorm, then rotation."""
-    row, column = tl.program_id(0), tl.arange(0, HALF)
+    row, column = tl.program_id(0).to(tl.int64), tl.arange(0, HALF)
     source = (
         x + row // heads * token_stride + row % heads * head_stride + column
     )

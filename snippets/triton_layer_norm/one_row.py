@@ -9,7 +9,7 @@ def one_row(x, gain, bias, y, eps, WIDTH: tl.constexpr, COLUMNS: tl.constexpr):
     """One contiguous row a program: two reductions, one reading of x."""
     column = tl.arange(0, COLUMNS)
     inside = column < WIDTH
-    place = tl.program_id(0) * WIDTH + column
+    place = tl.program_id(0).to(tl.int64) * WIDTH + column
     value = tl.load(x + place, mask=inside, other=0.0).to(tl.float32)
     middle = tl.sum(value, axis=0) / WIDTH
     centred = tl.where(inside, value - middle, 0.0)  # (1)!

@@ -15,7 +15,7 @@ def merge(mean, spread, count, other_mean, other_spread, other_count):
 @triton.jit
 def variance_of_row(x, result, width, COLUMNS: tl.constexpr, WAY: tl.constexpr):
     """result[row], the variance of a row of x in one of four ways."""
-    row = tl.program_id(0)
+    row = tl.program_id(0).to(tl.int64)
     column = tl.arange(0, COLUMNS)
     inside = column < width
     value = tl.load(x + row * width + column, mask=inside, other=0.0)

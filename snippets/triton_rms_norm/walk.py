@@ -19,7 +19,7 @@ def walk(
     weight = tl.load(gain + column, mask=inside, other=0.0).to(tl.float32)
     total = tl.zeros((COLUMNS,), tl.float32)  # (1)!
     for row in tl.range(program, rows, programs):  # (2)!
-        place = row * WIDTH + column
+        place = tl.cast(row, tl.int64) * WIDTH + column
         scale = tl.load(rstd + row)
         unit = tl.load(x + place, mask=inside, other=0.0).to(tl.float32) * scale
         slope = tl.load(dy + place, mask=inside, other=0.0).to(tl.float32)
