@@ -360,8 +360,10 @@ def _factor(value: float) -> str:
 
 
 def growth(record, recipe: str, d: int, change: str) -> list[float]:
-    """Change of the output in the deepest stack over that in the least, by seed."""
+    """Change of the output, deepest over least, by seed; "stream": its RMS."""
     _, depths = _grid(record)
+    if change == "stream":
+        return _values(record, recipe, d, depths[-1], lambda row: row["stream"][-1])
     at = CHANGES.index(change)
     under, over = (
         _values(record, recipe, d, layers, lambda row: row["changes"][at])
@@ -408,6 +410,7 @@ def facts(record) -> dict[str, str]:
 
 
 WORDS = figure_words(__file__)
+LEAST = 0.03  # of the figure's axis; what is smaller is written at its edge
 
 
 def plot(record, words):
@@ -415,24 +418,21 @@ def plot(record, words):
 
     from scripts.measure import look
 
-    widths, depths = _grid(record)
+    widths, _ = _grid(record)
     figure, axis = look.new_figure(words, record, height=6.6)
     places = list(range(len(RECIPES)))[::-1]
-    for series, name in enumerate(("stream", "sgd_all", "signs_all")):
+    for series, name in enumerate(("stream", "sgd", "signs")):
         for d in widths:
-            if name == "stream":
-                sizes = [
-                    median(
-                        _values(record, r, d, depths[-1], lambda row: row["stream"][-1])
-                    )
-                    for r in RECIPES
-                ]
-            else:
-                sizes = [median(growth(record, r, d, name)) for r in RECIPES]
+            sizes = [median(growth(record, r, d, name)) for r in RECIPES]
             drawn = {**look.style(series), "linestyle": "none"}
             wide = d == widths[-1]
+            for place, size in zip(places, sizes, strict=True):
+                if wide and size < LEAST:  # written side by side, at the edge
+                    text = dict(color=drawn["color"], fontsize="x-small", va="center")
+                    edge = LEAST * 3.2 ** (series - 1)
+                    axis.text(edge, place, f"\u25c2 {_factor(size)}", **text)
             axis.plot(
-                sizes,
+                [size if size >= LEAST else None for size in sizes],
                 [place + 0.22 * (1 - series) for place in places],
                 markersize=5.5 if wide else 3,
                 alpha=1.0 if wide else 0.5,
@@ -444,7 +444,7 @@ def plot(record, words):
         axis.axhline(place - 0.5, color=look.MUTED, linewidth=0.4, alpha=0.5)
     axis.set_yticks(places, [words[recipe] for recipe in RECIPES])
     axis.set_ylim(-0.6, len(RECIPES) - 0.4)
-    axis.set_xscale("log")
+    axis.set(xscale="log", xlim=(LEAST, None))
     look.plain_log(axis.xaxis)
     axis.set_xlabel(words["factor"])
     axis.grid(visible=False, axis="y")
