@@ -22,7 +22,7 @@ LONGER = {
     "recipe_growth": 453,
     "residual_growth": 644,
     "token_similarity": 518,
-    "warmup_causes": 608,
+    "warmup_causes": 598,
     "warmup_sensitivity": 523,
 }
 

@@ -34,7 +34,7 @@ from functools import partial
 
 from scripts.measure.corpus import corpus, loss_of, sample
 from scripts.measure.design import Design, Run
-from scripts.measure.findings import Found, best, gap
+from scripts.measure.findings import Found, best, with_inf
 from scripts.measure.records import Step
 from scripts.measure.spread import integer, number
 from scripts.measure.texts import design_words, figure_words
@@ -462,8 +462,8 @@ DESIGN = Design(
 
 # What the page says -------------------------------------------------------
 
-BASE = {"sgd_warm_up": "sgd"}  # what an arm is held against; else adam
-MIDDLE = 2  # in the grid: the rate at whose cells rotations and critical steps are told
+RATE_WORDS = ("least", "lower", "highest")  # of Adam, or of SGD
+OUTCOMES = ("below", "plateau", "above", "diverged")
 
 
 def _frequencies(record) -> float:
@@ -471,36 +471,34 @@ def _frequencies(record) -> float:
     return row["values"][0]
 
 
-def _final(row: dict, frequencies: float) -> float:
-    """The final loss; one above the frequencies' counts as theirs."""
-    after = row["values"][1]
-    return frequencies if after is None else min(after, frequencies)
-
-
-def _stuck(row: dict, frequencies: float) -> bool:
-    return _final(row, frequencies) > frequencies - MARGIN
+def outcome(before: float, after: float | None, frequencies: float) -> str:
+    """Where a run ended: below the frequencies' loss, on it, above it, or nowhere."""
+    if after is None or after > before:
+        return "diverged"
+    apart = after - frequencies
+    return "plateau" if abs(apart) <= MARGIN else "above" if apart > 0 else "below"
 
 
 def _losses(record, placement: str, arm: str) -> dict[float, list[float]]:
-    """By rate, the final losses in the order of the seeds."""
-    frequencies = _frequencies(record)
+    """By rate, the final losses as they are, in the order of the seeds."""
     found: dict[float, list[float]] = {}
     for row in record.select(placement=placement, arm=arm, quantity="loss"):
-        loss = _final(row, frequencies)
-        found.setdefault(row["learning_rate"], []).append(loss)
-    return found
+        found.setdefault(row["learning_rate"], []).append(row["values"][1])
+    return {rate: with_inf(losses) for rate, losses in found.items()}
 
 
-def _mean(losses: dict[float, list[float]]) -> list[float]:
-    """By seed, the mean over the rates."""
-    return [sum(each) / len(each) for each in zip(*losses.values(), strict=True)]
+def _named(losses: dict) -> dict[str, list[float]]:
+    """The same by the rate's word; the highest is the last."""
+    rates = sorted(losses)
+    return dict(zip(RATE_WORDS[-len(rates) :], map(losses.get, rates), strict=True))
 
 
 def facts(record) -> dict[str, str]:
+    from math import inf
+
     size = SIZES[record.size]
     frequencies = _frequencies(record)
     rates = size["rates"]
-    middle = rates[min(MIDDLE, len(rates) - 1)]
     found = Found({name: str(size[name]) for name in ("d", "layers", "steps")})
     found |= {
         "seeds": str(len(record.provenance["seeds"])),
@@ -514,67 +512,43 @@ def facts(record) -> dict[str, str]:
         "rates": str(len(rates)),
         "rates_list": ", ".join(f"{rate:g}" for rate in rates),
         "sgd_rates_list": ", ".join(f"{rate:g}" for rate in size["sgd_rates"]),
-        "middle": f"{middle:g}",
         "frequencies": number(frequencies, 2),
-        "runs_each": str(len(rates) * len(SEEDS)),
+        "radam_factor": number(rectified(size["steps"]) or 0, 2),
         "runs": str(len(record.select(quantity="loss"))),
     }
+    found |= _named({rate: f"{rate:g}" for rate in rates})
 
     arms = [(placement, arm) for placement in ARMS for arm in ARMS[placement]]
     for placement, arm in [*arms, *(("post", arm) for arm in CONTROLS)]:
         name = f"{placement}_{arm}"
         losses = _losses(record, placement, arm)
-        runs = record.select(placement=placement, arm=arm, quantity="loss")
+        ends: dict[float, list[str]] = {}
+        for row in record.select(placement=placement, arm=arm, quantity="loss"):
+            end = outcome(*row["values"], frequencies)
+            ends.setdefault(row["learning_rate"], []).append(end)
+        for word, each in _named(ends).items():
+            for end in OUTCOMES:
+                found[f"{name}_{word}_{end}"] = str(each.count(end))
+        for word, each in _named(losses).items():
+            found[f"{name}_{word}"] = "\u2014"  # where a run has no loss
+            if inf not in each:
+                found.median(f"{name}_{word}", each)
         rate = best(losses, losses.get)
-        found[f"{name}_stuck"] = str(sum(_stuck(row, frequencies) for row in runs))
-        found[f"{name}_best_rate"] = f"{rate:g}"
-        found.median(f"{name}_best", losses[rate])
-        found.median(f"{name}_mean", _mean(losses))
-        found.median(f"{name}_middle", losses[rate if arm in SGD else middle])
-        learned = [r for r, own in losses.items() if max(own) <= frequencies - MARGIN]
-        found[f"{name}_reach"] = f"{max(learned):g}" if learned else "\u2014"
-        base = BASE.get(arm, "adam")
-        if arm in (base, "sgd", *CONTROLS):
-            continue
-        theirs, warm = (_losses(record, placement, a) for a in (base, "warm_up"))
-        found.paired(f"{name}_gain", _mean(theirs), _mean(losses), 2)
-        at_best = theirs[best(theirs, theirs.get)], losses[rate]
-        found.paired(f"{name}_best_gain", *at_best, 2)
-        if base != "adam":
-            continue
-        gain = found.paired(f"{name}_middle_gain", theirs[middle], losses[middle], 2)
-        whole = gap(theirs[middle], warm[middle])
-        if whole.mean > 0:
-            found[f"{name}_kept"] = f"{number(100 * gain.mean / whole.mean, 0)} %"
-        if arm != "warm_up":
-            found.paired(f"{name}_middle_left", losses[middle], warm[middle], 2)
-            found.paired(f"{name}_left", _mean(losses), _mean(warm), 2)
-    for placement, arm in arms:
-        if arm in SGD:
-            continue
-        wanted = dict(placement=placement, arm=arm, learning_rate=middle)
-        turned = [r["values"] for r in record.select(quantity="rotation", **wanted)]
-        for i, when in enumerate(("early", "late")):
-            found.median(f"{placement}_{arm}_turn_{when}", [100 * t[i] for t in turned])
-    for placement in ARMS:
-        wanted = dict(placement=placement, arm="warm_up", learning_rate=middle)
-        probed = [r["values"] for r in record.select(quantity="critical", **wanted)]
-        for i, when in enumerate(("start", "after")):
-            found.median(
-                f"{placement}_critical_{when}", [1000 * p[i] for p in probed], 1
-            )
-        grown = [after / start for start, after in probed]
-        found.median(f"{placement}_critical_growth", grown, 1)
-        plain = record.select(quantity="critical", **wanted | {"arm": "adam"})
-        against = [
-            p[1] / row["values"][1] for p, row in zip(probed, plain, strict=True)
-        ]
-        found.median(f"{placement}_critical_against", against, 1)
-    halves = (
-        _losses(record, "post", f"{half}_warm_up")[middle]
-        for half in ("lower", "upper")
-    )
-    found.paired("halves_middle", *halves, 2)
+        if inf not in losses[rate]:
+            found[f"{name}_best_rate"] = f"{rate:g}"
+            found.median(f"{name}_best", losses[rate])
+
+    named = {
+        arm: _named(_losses(record, "post", arm))
+        for arm in ("adam", "warm_up", "radam")
+    }
+    adam, warm, radam = named.values()
+    for word in adam:
+        found.paired(f"warm_up_gain_{word}", adam[word], warm[word], 2)
+    lower = adam["lower"], warm["highest"]  # the control: less rate, no warm-up
+    found.paired("lower_rate_less_warm_up", *lower, 2)
+    found.paired("lower_rate_gain", adam["highest"], adam["lower"], 2)
+    found.paired("radam_less_lower", radam["highest"], warm["lower"])
     return found
 
 
@@ -582,27 +556,43 @@ WORDS = figure_words(__file__)
 
 
 def plot(record, words):
-    from statistics import median
+    """All final losses as they are: a dot a run, a colour a rate."""
+    from math import isfinite
 
     from scripts.measure import look
 
     frequencies = _frequencies(record)
     counts = [len(arms) for arms in ARMS.values()]
     figure, axes = look.new_figure(
-        words, record, rows=2, height=6.4, sharex=True, height_ratios=counts
+        words, record, rows=2, height=7.4, sharex=True, height_ratios=counts
     )
+    every = [
+        loss
+        for row in record.select(quantity="loss")
+        if row["arm"] not in CONTROLS and (loss := row["values"][1]) is not None
+    ]
+    low, high = min(every), max(every)
+    edge = high + 0.06 * (high - low)
     for axis, (placement, arms) in zip(axes, ARMS.items(), strict=True):
         for i, arm in enumerate(arms):
-            values = _mean(_losses(record, placement, arm))
-            colour = look.SERIES[1 if arm in SGD else 0]
-            dots = dict(color=colour, marker="o", markersize=4, linestyle="none")
-            axis.plot(values, [i] * len(values), alpha=0.7, **dots)
-            axis.vlines(median(values), i - 0.32, i + 0.32, color=look.INK, linewidth=2)
+            every_rate = _losses(record, placement, arm).items()
+            for series, (rate, losses) in enumerate(every_rate):
+                dots = look.style(series) | {"linestyle": "none"}
+                place = i + 0.26 * (series - 1)
+                ended = list(filter(isfinite, losses))
+                if ended:
+                    label = f"{words['rate']} {rate:g}" if not i else None
+                    heights = [place] * len(ended)
+                    axis.plot(ended, heights, markersize=4, label=label, **dots)
+                else:
+                    text = dict(color=dots["color"], fontsize="x-small", va="center")
+                    axis.text(edge, place, words["diverged"], ha="right", **text)
         dashes = dict(color=look.MUTED, linewidth=1, linestyle=look.LINES[1])
         axis.axvline(frequencies, **dashes)
         axis.set_yticks(range(len(arms)), [words[arm] for arm in arms])
         axis.set_ylim(len(arms) - 0.4, -0.6)
         axis.set_title(words[placement])
     axes[-1].set_xlabel(words["loss"])
+    look.legend(figure, columns=3)
     look.footer(figure, record, words, words["band"])
     return figure

@@ -240,37 +240,50 @@ def told(record):
 
 def test_facts_say_what_the_rows_say(told):
     expected = {
-        "post_adam_stuck": "5",
-        "post_adam_mean": "2.50",
-        "post_adam_reach": "0.003",
+        "post_adam_highest_diverged": "4",
+        "post_adam_highest_above": "1",
+        "post_adam_lower_below": "5",
+        "post_adam_highest": "\u2014",
+        "post_adam_lower": "2.00",
         "post_adam_best": "2.00",
         "post_adam_best_rate": "0.003",
-        "post_warm_up_stuck": "0",
-        "post_warm_up_reach": "0.01",
-        "post_warm_up_mean": "2.20",
-        "post_warm_up_gain": "0.30 ± 0.07",
-        "post_warm_up_best_gain": "\u22120.20 ± 0.07",
-        "post_capped_gain": "0.50 ± 0.00",
-        "post_capped_left": "\u22120.20 ± 0.07",
-        "post_sgd_warm_up_gain": "0.00 ± 0.00",
-        "post_capped_middle": "2.00",
-        "post_capped_middle_gain": "1.00 ± 0.00",
-        "post_warm_up_kept": "100 %",
-        "post_capped_kept": "125 %",
-        "post_adam_turn_early": "2.00",
-        "post_adam_turn_late": "1.00",
-        "pre_critical_growth": "4.0",
-        "pre_critical_start": "1.0",
+        "post_warm_up_highest": "2.20",
+        "warm_up_gain_lower": "\u22120.20 ± 0.07",
+        "lower_rate_less_warm_up": "\u22120.20 ± 0.07",
+        "radam_less_lower": "\u22120.200 ± 0.071",
         "frequencies": "3.00",
-        "runs_each": "10",
+        "lower": "0.003",
+        "highest": "0.01",
     }
     facts = warmup_causes.facts(told)
     assert {name: facts[name] for name in expected} == expected
+    assert "warm_up_gain_highest" not in facts  # a run failed: there are no pairs
+
+
+@pytest.mark.parametrize(
+    ("after", "word"),
+    [
+        (2.9, "below"),
+        (2.96, "plateau"),
+        (3.04, "plateau"),
+        (4.1, "above"),
+        (None, "diverged"),
+    ],
+)
+def test_no_outcome_is_taken_for_another(after, word):
+    assert warmup_causes.outcome(6.0, after, 3.0) == word
 
 
 @pytest.mark.parametrize("lang", ["zh", "en"])
-def test_plot(told, lang):
+def test_plot_shows_losses_as_they_are(told, lang):
     figure = draw(warmup_causes, told, lang)
     assert [len(axis.get_yticks()) for axis in figure.axes] == [11, 2]
-    for axis in figure.axes:
-        assert len(axis.lines) == len(axis.get_yticks()) + 1
+    drawn = [x for axis in figure.axes for line in axis.lines for x in line.get_xdata()]
+    ended = [
+        loss
+        for row in told.select(quantity="loss")
+        if row["arm"] not in warmup_causes.CONTROLS
+        and (loss := row["values"][1]) is not None
+    ]
+    assert max(ended) == 4.0  # above the frequencies, 3.0: it is not cut to them
+    assert set(ended) <= set(drawn)

@@ -106,14 +106,16 @@ def recipe_growth(found):
 
 
 def warmup_causes(found):
-    """warm-up.md: Admin and RAdam keep the gain; the critical step is shorter after."""
-    assert resolved(found, "post_admin_middle_gain")
-    assert resolved(found, "post_radam_middle_gain")
-    for arm in ("admin", "radam", "warm_up"):
-        assert number(found[f"post_{arm}_middle_gain"]) > 0
-    start = number(found["post_critical_start"])
-    assert number(found["post_critical_after"]) < start
-    assert number(found["post_critical_against"]) > 1
+    """warm-up.md: a lower rate does what warm-up does; RAdam's lags at low rates."""
+    assert resolved(found, "warm_up_gain_highest")
+    assert number(found["warm_up_gain_highest"]) > 0.2
+    assert not resolved(found, "lower_rate_less_warm_up")
+    assert resolved(found, "lower_rate_gain") and number(found["lower_rate_gain"]) > 0.2
+    assert abs(number(found["radam_less_lower"])) < 0.02
+    assert found["post_radam_least_above"] == found["seeds"]
+    assert found["post_radam_highest_below"] == found["seeds"]
+    best = number(found["post_admin_best"])
+    assert number(found["post_no_layers_best"]) < best < number(found["post_adam_best"])
 
 
 SAID = [  # what says it, a column, two labels whose exchange it forbids
@@ -131,6 +133,7 @@ SAID = [  # what says it, a column, two labels whose exchange it forbids
     (normformer_speed, "arm", "normformer", "pre"),
     (recipe_growth, "recipe", "deepnorm", "complete_p"),
     (recipe_growth, "recipe", "post", "pre"),
+    (warmup_causes, "arm", "warm_up", "adam"),
     (warmup_causes, "arm", "admin", "adam"),
     (warmup_causes, "arm", "radam", "capped"),
 ]
