@@ -13,7 +13,7 @@ from scripts.measure.records import EXPERIMENTS, experiments
 
 MOST = 400
 LONGER = {
-    "batch_norm_in_transformer": 906,
+    "batch_norm_in_transformer": 905,
     "centring_ablation": 531,
     "depth_limit": 587,
     "norm_free": 562,

@@ -737,15 +737,14 @@ def facts(record) -> dict[str, str]:
     found.median("rms_norm_reference", rms, 3)
     found.against("rms_norm_behind", rms, layer)
 
-    rate = _best(record, "LayerNorm", reference)
-    rows = _rows(record, "shared", "LayerNorm", batch=reference, rate=rate)
-    shares = [
-        median(_first([row for row in rows if row["place"] == place]))
-        for place in sorted({row["place"] for row in rows})
-    ]
-    found["shared_first"] = f"{100 * shares[0]:.0f} %"
-    found["shared_least"] = f"{100 * min(shares[1:]):.0f} %"
-    found["shared_most"] = f"{100 * max(shares[1:]):.0f} %"
+    for word, batch in (("shared", reference), ("shared_alone", batches[0])):
+        rate, places = _best(record, "BatchNorm", batch), {}
+        for row in _rows(record, "shared", "BatchNorm", batch=batch, rate=rate):
+            places.setdefault(row["place"], []).append(row)
+        first, *rest = (median(_first(places[place])) for place in sorted(places))
+        found[f"{word}_first"] = f"{100 * first:.0f} %"
+        found[f"{word}_least"] = f"{100 * min(rest):.0f} %"
+        found[f"{word}_most"] = f"{100 * max(rest):.0f} %"
 
     for padding in ("none", "pooled", "masked"):
         rate = _best(record, "BatchNorm", reference, padding)

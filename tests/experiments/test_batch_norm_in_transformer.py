@@ -1,6 +1,7 @@
 """The experiment measures what its page says, and says it in both languages."""
 
 from functools import partial
+from itertools import product
 from math import isclose
 
 import pytest
@@ -339,10 +340,11 @@ def test_facts_say_what_the_rows_say(record):
         one |= {"rate": rate, "quantity": "training", "place": None}
         rows += [{**one, "seed": seed, "values": values} for seed in SEEDS]
     for seed in SEEDS:
-        for place in range(3):
-            one = {"norm": "LayerNorm", "padding": "none", "batch": 4, "steps": 2}
-            one |= {"rate": 4e-3, "seed": seed, "quantity": "shared", "place": place}
-            rows.append({**one, "values": [place / 10]})
+        for place, batch, rate in product(range(3), (1, 4), experiment.RATES):
+            one = {"norm": "BatchNorm", "padding": "none", "batch": batch}
+            one |= {"steps": 8 // batch, "rate": rate, "seed": seed}
+            one |= {"quantity": "shared", "place": place}
+            rows.append({**one, "values": [place / 10 / batch]})
     made = Record(
         record.experiment, "m", "tiny", record.provenance, record.columns, rows
     )
@@ -375,8 +377,10 @@ def test_facts_say_what_the_rows_say(record):
         "fluctuation_most": "0.50",
         "independent_least": "0.35",
         "shared_first": "0 %",
-        "shared_least": "10 %",
-        "shared_most": "20 %",
+        "shared_least": "2 %",
+        "shared_most": "5 %",
+        "shared_alone_least": "10 %",
+        "shared_alone_most": "20 %",
         "pooled_behind_masked": "0.250",
         "none_loss_pooled_75": "3.000",
         "pooled_shift_first": "0.50",
