@@ -263,11 +263,12 @@ def idle(found: Probed, faults, remarks) -> None:
         for i, said in enumerate(every):
             faults += [["idle", f"{path}.{i}.{name}"] for name in said["idle"]]
     called = {c.path: type(c.module) for c in found.trace.calls}
+    alive = {id(c.module) for c in found.trace.calls}  # a shared one has many names
     kinds = {called[p] for p in found.known if p in called}
     for path, module in found.loaded.model.named_modules():
         held = any(f"{path}.".startswith(f"{p}.") for p in found.layers)
         ran = path.rpartition(".")[0] in called  # its owner, so that it is left out
-        if type(module) in kinds and path not in called and ran and not held:
+        if type(module) in kinds and id(module) not in alive and ran and not held:
             faults.append(["idle", path])
 
 

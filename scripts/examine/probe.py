@@ -376,7 +376,10 @@ def _rows_of(found: Probed, path: str, calls: list) -> None:
         held = ".".join(call.path.split(".")[-2:]) + "."
         for norm in said["norms"]:
             norm[1] = norm[1].removeprefix(held)  # of lists in lists
+        ran = {id(c.module) for c in trace.calls}  # under whatever name
+        own = dict(call.module.named_modules())
         left = atlas.never_ran(call, trace, known)
+        left = [name for name in left if id(own[name]) not in ran]
         why = said["reason"] or ""
         differ = why if why.startswith("branches differ") else ""
         reasons = (

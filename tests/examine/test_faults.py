@@ -107,6 +107,22 @@ def test_a_norm_that_never_runs_does_not_hide_the_placement(block, placement):
     assert chinese[0].startswith("位置：") and "unused" not in chinese[0]
 
 
+class Shared(planted.Decoder):
+    """The blocks' second norms are one module, which is the final norm as well."""
+
+    def __init__(self):
+        super().__init__()
+        for layer in self.layers:
+            layer.norm_2 = self.norm
+
+
+def test_a_norm_of_several_names_is_called_under_one():
+    assert "idle" not in {rule for rule, *_ in judged(Shared)["faults"]}
+    assert "idle" in {
+        rule for rule, *_ in judged(planted.block(idle(planted.Block)))["faults"]
+    }
+
+
 def test_two_reasons_are_both_in_words():
     (row,) = seen(planted.block(idle(planted.Block))).rows
     row["reason"] += "; roots that no probe tells: sqrt in attention (a.py:1)"
