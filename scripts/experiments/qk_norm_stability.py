@@ -421,10 +421,10 @@ def facts(record) -> dict[str, str]:
             theirs = _sensitivities(record, other)
             found.against(f"{arm}_sensitivity_minus_{other}", sensitivities, theirs)
         for word, rate in NAMED.items():
-            losses = _capped_losses(record, arm, rate)
+            losses = last[rate]
             found.median(f"{arm}_loss_{word}", losses)
             for other in others:
-                theirs = _capped_losses(record, other, rate)
+                theirs = _last(record, "loss", other, rate)
                 found.against(f"{arm}_minus_{other}_{word}", losses, theirs, 2)
             found[f"{arm}_diverged_{word}"] = str(
                 sum(not value < frequency for value in last[rate])
@@ -488,7 +488,7 @@ def plot(record, words):
 
     for series, arm in enumerate(ARMS):
         drawn = look.style(series) | {"markersize": 4.5, "label": words[arm]}
-        losses = [_capped_losses(record, arm, rate) for rate in RATES]
+        losses = [_last(record, "loss", arm, rate) for rate in RATES]
         band(top, RATES, losses, drawn)
         for axis, quantity, factor in (
             (middle, "largest_logit", 1),

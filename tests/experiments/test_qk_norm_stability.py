@@ -253,11 +253,11 @@ def test_facts_say_what_the_rows_say(record):
         "plain_diverged_highest": "5",
         "plain_best_rate": "0.03",
         "plain_best_loss": "2.00",
-        "plain_loss_highest": "6.00",
+        "plain_loss_highest": "∞",
         "plain_sensitivity": "1.00",  # (4 * 0.5 + 4) / 6
         "qk_norm_sensitivity": "0.42",  # 5 * 0.5 / 6
         "qk_norm_sensitivity_minus_plain": "−0.583",
-        "qk_norm_minus_plain_highest": "−3.50",
+        "qk_norm_minus_plain_highest": "−∞",
         "qk_norm_best_minus_plain": "0.000",
         "qk_norm_logit_high": "1200",
         "qk_norm_bound_high": "40",
