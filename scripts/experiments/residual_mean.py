@@ -264,6 +264,9 @@ def facts(record) -> dict[str, str]:
         "chance": _percent(1 / d),
         "hidden_chance": _percent(1 / (4 * d)),
         "stream_before": _percent(share("LayerNorm", "GELU", "before", "stream")),
+        "stream_before_rms_norm": _percent(
+            share("RMSNorm", "GELU", "before", "stream")
+        ),
         "stream_after": _percent(after),
         "angle_after": f"{degrees(asin(sqrt(after))):.1f}°",
         "loss": f"{mean(own):.3f}",
