@@ -252,12 +252,13 @@ def facts(record) -> dict[str, str]:
     from statistics import median
 
     times = _times(record)
+    floor = _floor(times)
     found = {
         "machine": record.device,
         "threads": str(record.rows[0]["threads"]),
         "torch": record.provenance["versions"].get("torch", "unknown"),
         "date": record.date,
-        "noise": f"{100 * _floor(times):.2g} %",
+        "noise": f"{100 * floor:.2g} %",
     }
     for (mode, case, dtype, freed), cell in times.items():
         end = f"_{case}_{dtype}"
@@ -266,8 +267,9 @@ def facts(record) -> dict[str, str]:
             if over not in cell or under not in cell:
                 continue
             low, high = _interval(cell[over], cell[under])
+            low, high = low / (1 + floor), high * (1 + floor)  # one process only
             value = spread.ratio(cell[over], cell[under])
-            found[name + end] = _factor(value, 3)  # as many digits as its interval
+            found[name + end] = _factor(value, 3)
             found[f"{name}{end}_interval"] = f"{_factor(low, 3)}–{_factor(high, 3)}"
         if VAR in cell:
             share = spread.ratio(cell[VAR], cell[HAND_LN])
