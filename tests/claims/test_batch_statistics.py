@@ -164,6 +164,12 @@ def test_batchnorm_needs_identically_distributed_examples():
     norm.eval()
     for source in (0, 10):  # another function than the one that was trained
         assert abs(norm(source + randn(256, 1, seed=400)).mean()) > 4
+    norm = nn.BatchNorm1d(1, dtype=torch.float64)
+    sources = torch.cat([torch.zeros(128, 1), torch.full((128, 1), 10.0)])
+    for step in range(200):  # both in every batch: still not identically distributed
+        norm(sources + randn(256, 1, seed=step))
+    y = norm.eval()(sources + randn(256, 1, seed=400))
+    assert abs(y.mean()) < 0.05 and abs(y.std() - 1) < 0.05
 
 
 # verdict: holds-when

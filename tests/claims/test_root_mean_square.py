@@ -162,6 +162,9 @@ def test_without_a_gain_the_model_can_express_less():
     folded = F.rms_norm(x, (64,), None, 1e-6) @ (weight * gain).T
     torch.testing.assert_close(folded, with_gain)
     assert not list(NanoChatRMSNorm().parameters())
+    bare = F.rms_norm(x, (64,), None, 0.0)  # a query and a key: nothing reads them
+    gained = F.rms_norm(x, (64,), torch.full((64,), 3.0, dtype=x.dtype), 0.0)
+    assert (bare @ bare.T).max() <= 64.001 < 500 < (gained @ gained.T).max()
 
 
 # verdict: wrong
