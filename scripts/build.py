@@ -6,6 +6,7 @@ site      render what is stale, then build strictly into site/; with --offline i
 measure   run experiments on this machine and write records
 examine   probe a reader's own model: its equation, its norms, faults
 accept    check a bundle of records made elsewhere and file it
+restamp   accept cleaned code for a record: steps run again must give its rows
 render    figures from records, .out files from snippets, notebooks from labs
 check     everything CI checks, and a list of what is stale
 """
@@ -100,6 +101,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     examination.arguments(verb("examine", examine))
     verb("accept", accept).add_argument("file", type=Path)
+    command = verb("restamp", restamp)
+    command.add_argument("name", help="an experiment")
+    command.add_argument("--steps", type=int, default=5, help="how many to run again")
     verb("render", render_all).add_argument(
         "--all", action="store_true", help="also what is up to date"
     )
@@ -166,6 +170,15 @@ def accept(options) -> int:
 
     for path in file_bundle(HERE / options.file):
         print(f"filed {path.relative_to(ROOT)}")
+    return 0
+
+
+def restamp(options) -> int:
+    from scripts.measure.restamp import restamp as run_again
+
+    for path, steps in run_again(options.name, options.steps):
+        cells = "; ".join(str(step.cell) for step in steps)
+        print(f"restamped {path.relative_to(ROOT)}, after {len(steps)} steps: {cells}")
     return 0
 
 

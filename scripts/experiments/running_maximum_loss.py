@@ -59,7 +59,7 @@ def fresh(arm: str, layers: int, d: int, seed: int):
     """The model of an arm as drawn; in a control its blocks are frozen or absent."""
     from torch import nn
 
-    from scripts.measure.together import freeze
+    from scripts.measure.frozen import freeze
     from snippets.pre_norm_vs_post_norm.blocks import PostNormBlock, PreNormBlock
     from snippets.pre_norm_vs_post_norm.decoder import Decoder, initialize
 
@@ -234,6 +234,11 @@ def _rates(record) -> list[float]:
     return sorted({r["rate"] for r in record.rows})
 
 
+def _key(rate: float) -> str:
+    """0.003 as a part of a fact's name: 003."""
+    return f"{rate:g}".removeprefix("0.")
+
+
 def _best(record, arm: str, layers: int, d: int) -> float:
     """The rate with the least median loss."""
     from statistics import median
@@ -254,6 +259,7 @@ def facts(record) -> dict[str, str]:
         "context": str(CONTEXT),
         "batch": str(BATCH),
         "rates": ", ".join(f"{rate:g}" for rate in _rates(record)),
+        **{f"rate_{_key(rate)}": f"{rate:g}" for rate in _rates(record)},
         "opening_layers": str(setting["opening"][0]),
         "opening_d": str(setting["opening"][1]),
         "opening_rate": f"{setting['opening'][2]:g}",
@@ -262,8 +268,7 @@ def facts(record) -> dict[str, str]:
         for arm in (*ARMS, *FROZEN.values(), "no_layers"):
             name, best = f"{arm}_{layers}_{d}", _best(record, arm, layers, d)
             for label, rate in [("best", best)] + [
-                (f"{rate:g}".replace("0.", "").replace("-", ""), rate)
-                for rate in _rates(record)
+                (_key(rate), rate) for rate in _rates(record)
             ]:
                 losses = _losses(record, arm, layers, d, rate)
                 finite = all(map(isfinite, losses))
@@ -276,23 +281,40 @@ def facts(record) -> dict[str, str]:
         found[f"{arm}_opening"] = number(median(losses)) if finite else "∞"
         found[f"{arm}_opening_range"] = span(losses)
     for arm in ARMS:
-        for quantity in ("gradient", "cosine"):
-            ends = _ends(record, arm, quantity)
-            write = "{:.0e}".format if quantity == "gradient" else "{:.2f}".format
-            found[f"{arm}_{quantity}_first"] = write(median(ends[0]))
-            found[f"{arm}_{quantity}_last"] = write(median(ends[-1]))
+        through, alike = _narrowest(record, arm), _alike(record, arm)
+        found |= {
+            f"{arm}_narrowest": f"{median(through):.1g}",
+            f"{arm}_narrowest_range": f"[{min(through):.1g}, {max(through):.1g}]",
+            f"{arm}_cosine": number(median(alike)),
+            f"{arm}_cosine_range": span(alike),
+        }
     return found
 
 
-def _ends(record, arm: str, quantity: str) -> list[list[float]]:
-    """By layer, what was last seen there of each seed: (layers + 1, seeds)."""
-    return [
-        [
-            run["values"][-1]
-            for run in record.select(arm=arm, quantity=quantity, depth=k)
-        ]
-        for k in range(SIZES[record.size]["opening"][0] + 1)
-    ]
+def _frames(record, arm: str, quantity: str, seed: int) -> list[list[float]]:
+    """What was seen after each layer of one run: (layers + 1, frames)."""
+    rows = record.select(arm=arm, quantity=quantity, seed=seed)
+    return [row["values"] for row in sorted(rows, key=lambda row: row["depth"])]
+
+
+def _narrowest(record, arm: str) -> list[float]:
+    """Of each seed, the least gradient of any layer over that of the last.
+
+    The median over the second half of the run.
+    """
+    from statistics import median
+
+    shares = []
+    for seed in SEEDS:
+        frames = list(zip(*_frames(record, arm, "gradient", seed), strict=True))
+        late = frames[len(frames) // 2 :]
+        shares.append(median(min(frame) / frame[-1] for frame in late))
+    return shares
+
+
+def _alike(record, arm: str) -> list[float]:
+    """Of each seed, the cosine between tokens after the last layer, at the end."""
+    return [_frames(record, arm, "cosine", seed)[-1][-1] for seed in SEEDS]
 
 
 def _runs(record) -> list[Run]:
@@ -342,11 +364,8 @@ def plot(record, words):
             top.plot(looks, run["values"], color=look.SERIES[1 - series], linewidth=1)
         top.axhline(bare, color=look.MUTED, linewidth=1, linestyle=look.LINES[1])
         top.set_title(words[arm])
-        rows = [
-            record.select(quantity="gradient", depth=k, **chosen)[0]
-            for k in range(layers + 1)
-        ]
-        _map(below, [run["values"][::2] for run in rows], steps[::2])
+        rows = _frames(record, arm, "gradient", SEEDS[0])
+        _map(below, [values[::2] for values in rows], steps[::2])
         below.set_xlabel(words["step"])
     axes[0][0].set_ylabel(words["loss"])
     axes[1][0].set_ylabel(words["layer"])
@@ -363,13 +382,13 @@ def _map(axis, gradients: list[list[float]], steps) -> None:
     width = steps[1] - steps[0]
     for layer, values in enumerate(gradients):
         for step, value in zip(steps, values, strict=True):
-            size = -9 if not value else max(-9.0, min(-2.0, log10(value)))
+            size = -7 if not value else max(-7.0, min(-3.0, log10(value)))
             axis.fill_between(
                 [step - width / 2, step + width / 2],
                 layer - 0.5,
                 layer + 0.5,
                 color=look.SERIES[0],
-                alpha=(size + 9) / 7,
+                alpha=(size + 7) / 4,
                 linewidth=0,
             )
     axis.set_ylim(-0.5, len(gradients) - 0.5)

@@ -82,14 +82,6 @@ class Together:
             return mapped(self.parameters, self.buffers, *data)
 
 
-def freeze(blocks) -> None:
-    """Make every parameter a buffer, in place: it counts, but is not trained."""
-    for module in blocks.modules():
-        for name, parameter in list(module.named_parameters(recurse=False)):
-            delattr(module, name)
-            module.register_buffer(name, parameter.detach())
-
-
 def alone(models: Together, run: int):
     """One run as a plain module of its own, for hooks and for surgery."""
     import copy
