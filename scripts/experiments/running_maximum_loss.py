@@ -361,7 +361,8 @@ def plot(record, words):
     for series, (arm, (top, below)) in enumerate(zip(ARMS, axes.T, strict=True)):
         chosen = {"arm": arm, "layers": layers, "d": d, "rate": rate}
         for run in record.select(quantity="held_out", **chosen):
-            top.plot(looks, run["values"], color=look.SERIES[1 - series], linewidth=1)
+            colour = look.SERIES[1 - series]
+            top.plot(looks, run["values"], color=colour, linewidth=1, marker="none")
         top.axhline(bare, color=look.MUTED, linewidth=1, linestyle=look.LINES[1])
         top.set_title(words[arm])
         rows = _frames(record, arm, "gradient", SEEDS[0])

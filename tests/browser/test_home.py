@@ -21,6 +21,60 @@ def home(site, open_page):
     assert not [problem for watch in watches for problem in watch.problems]
 
 
+SEEN = """paths => paths.filter(
+  path => getComputedStyle(path).visibility === "visible").length"""
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize(("bet", "right"), [(0, True), (1, False), (2, False)])
+def test_a_bet_opens_the_maps(bet, right, language, home, browser_checks):
+    """Nothing is shown before; then the maps, and the verdict for the prompt."""
+    page = home(language, viewport=VIEWPORTS["phone"], reduced_motion="reduce")
+    card = page.locator("gradient-bet")
+    verdict, prompt = card.locator(".outcome"), card.locator(".prompt")
+    cells = card.locator("svg path")
+    assert prompt.is_visible() and verdict.is_hidden()
+    assert cells.evaluate_all(SEEN) == 0
+    card.locator(".bets button").nth(bet).click()
+    assert verdict.is_visible() and prompt.is_hidden()
+    says = verdict.locator("strong").inner_text()
+    assert (says in ("Right.", "押对了。")) is right
+    assert cells.evaluate_all(SEEN) == cells.count() > 0
+    verdict.locator("button").click()
+    assert prompt.is_visible() and verdict.is_hidden()
+    browser_checks.add(5)
+
+
+def test_a_run_takes_its_time_and_ends(home, browser_checks):
+    """By keyboard, with motion: the verdict comes when both maps are open."""
+    page = home("en")
+    card = page.locator("gradient-bet")
+    card.locator(".bets button").first.focus()
+    page.keyboard.press("Enter")
+    assert card.get_attribute("class") == "running"
+    card.locator(".outcome").wait_for(timeout=15_000)
+    assert card.get_attribute("class") == ""
+    assert page.evaluate("document.activeElement.textContent") == "Right."
+    browser_checks.add(3)
+
+
+@pytest.mark.parametrize("viewport", VIEWPORTS)
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_first_screen_holds_the_search_and_the_bet(
+    language, viewport, home, browser_checks
+):
+    page = home(language, viewport=VIEWPORTS[viewport])
+    parts = ("h1", "form", "gradient-bet .bets")
+    boxes = [page.locator(f".home {part}").bounding_box() for part in parts]
+    if viewport == "desktop":
+        boxes += [link.bounding_box() for link in page.locator(".home li").all()]
+    for box in boxes:
+        assert box["y"] + box["height"] <= VIEWPORTS[viewport]["height"]
+    for button in page.locator("gradient-bet .bets button").all():
+        assert button.bounding_box()["height"] >= 44
+    browser_checks.add(len(boxes))
+
+
 @pytest.mark.parametrize(("language", "kept"), [("en", "did not move"), ("zh", "不变")])
 def test_who_moves(language, kept, home, browser_checks):
     page = home(language, viewport=VIEWPORTS["phone"])

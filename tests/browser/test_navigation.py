@@ -30,7 +30,7 @@ def test_portal_without_scripts(site, open_page, browser_checks):
     assert links == ["zh/", "en/"]
     page.get_by_role("link", name="English").click()
     assert page.url == site[1] + "en/"
-    assert "Norms, Measured" in page.locator("h1").inner_text()
+    assert "Norms, Measured" in page.locator(".md-header").inner_text()
     browser_checks.add()
 
 

@@ -10,15 +10,12 @@ import pytest
 from scripts.measure import digest, look, records
 from scripts.site import atlas, render
 from scripts.site.data import citations, claims, facts, reference_lists
-from scripts.site.pages import minutes
-from scripts.site.pictures import diagram, explore
+from scripts.site.pictures import diagram, explore, gradient_bet
 from scripts.site.questions import interview_pages, mock
 from scripts.site.reading.source import ROOT, without_fences
 
 NAME = re.compile(r"\[\[(.*?)\]\]")
-KINDS = (
-    "figures|designs|diagrams|explore|lists|claims|interview|minutes|mock|atlas|cite"
-)
+KINDS = "figures|designs|diagrams|explore|lists|claims|interview|bets|mock|atlas|cite"
 ALONE = ("figures", "designs", "diagrams", "explore")
 PARTS = re.compile(rf" (facts\.\w+\.\w+|(?:{KINDS})\.\w+) ")
 EXPERIMENTS = records.experiments()
@@ -57,7 +54,7 @@ def known() -> dict[str, set[str]]:
         "claims": set(claims.names()),
         "atlas": set(atlas.NAMES),
         "interview": set(interview_pages.names()),
-        "minutes": set(minutes.DOORS),
+        "bets": set(gradient_bet.NAMES),
         "mock": set(mock.NAMES),
         "cite": set(citations.references()),
     }

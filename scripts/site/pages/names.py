@@ -6,7 +6,7 @@
 `[[ diagrams.decoder_block ]]`      a drawing that explains
 `[[ explore.numbers ]]`             a live figure
 `[[ lists.glossary ]]`              what a page shows of docs/data
-`[[ minutes.evening ]]`             how long the pages of a door take to read
+`[[ bets.gradient ]]`               two recorded runs to bet on
 `[[ claims.attention_logits ]]`     the ledger's rows of a topic
 `[[ atlas.table ]]`                the model atlas's table and blocks
 `[[ interview.rms_norm ]]`          the interview questions of a group, quiz, sheet
@@ -32,8 +32,7 @@ from scripts.site.data.facts import (
     recorded,
     words,
 )
-from scripts.site.pages import minutes
-from scripts.site.pictures import diagram, explore, svg
+from scripts.site.pictures import diagram, explore, gradient_bet, svg
 from scripts.site.questions import interview_pages, mock
 from scripts.site.reading.files import SourceError, read_text, where
 
@@ -59,7 +58,7 @@ def check_names(markdown: str) -> None:
             "designs": lambda: Names("design", dict.fromkeys(designed())),
             "diagrams": lambda: Names("diagram", dict.fromkeys(diagram.names())),
             "explore": lambda: Names("live figure", dict.fromkeys(explore.names())),
-            "minutes": lambda: Names("door", dict.fromkeys(minutes.DOORS)),
+            "bets": lambda: Names("bet", dict.fromkeys(gradient_bet.NAMES)),
             "lists": lambda: Names("list", dict.fromkeys(reference_lists.NAMES)),
             "claims": lambda: Names("list of claims", dict.fromkeys(claims.names())),
             "atlas": lambda: Names("part of the atlas", dict.fromkeys(atlas.NAMES)),
@@ -173,11 +172,15 @@ class Lists(Names):
         return self._make(name, self._language)
 
 
-class Minutes(Names):
-    """Minutes of a door, counted when the home page asks."""
+class Bets(Names):
+    """Recorded runs to bet on, in the language of the page in hand."""
+
+    def __init__(self, language, page_root):
+        super().__init__("bet", {})
+        self._language, self._root = language, page_root
 
     def __missing__(self, name):
-        return minutes.minutes(name)
+        return gradient_bet.make(name, self._language, self._root())
 
 
 class Figures(Names):
@@ -212,7 +215,7 @@ def define_env(env):
     env.variables["designs"] = Designs(language)
     env.variables["diagrams"] = Diagrams(language, labels)
     env.variables["explore"] = Explore(language, page_root)
-    env.variables["minutes"] = Minutes("door", {})
+    env.variables["bets"] = Bets(language, page_root)
     env.variables["lists"] = Lists(language, reference_lists.make)
     env.variables["claims"] = Lists(language, claims.make)
     env.variables["atlas"] = Lists(language, atlas.make)

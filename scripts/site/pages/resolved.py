@@ -14,9 +14,9 @@ from urllib.parse import urlsplit
 from scripts.site import atlas
 from scripts.site.data import designs, facts, reference_lists
 from scripts.site.data.facts import NAME
-from scripts.site.pages import minutes, names
+from scripts.site.pages import names
 from scripts.site.pages.expand import expand
-from scripts.site.pictures import diagram, explore
+from scripts.site.pictures import diagram, explore, gradient_bet
 from scripts.site.questions import interview_pages, mock
 from scripts.site.reading.files import read_text
 from scripts.site.reading.source import (
@@ -172,8 +172,8 @@ def _resolve(text: str, language: str) -> str:
         if kind == "diagrams":
             words = diagram.load(rest).WORDS[language]
             return f"*{words['caption']}* {words['alt']}"
-        if kind == "minutes":
-            return minutes.minutes(rest)
+        if kind == "bets":
+            return gradient_bet.text(rest, language)
         if kind == "explore":
             return explore.text(rest, language)
         if kind == "mock":

@@ -1,4 +1,4 @@
-"""The home page's live token computes what torch does; its minutes and claims hold."""
+"""The home page's live token computes what torch does; its claims hold."""
 
 import re
 
@@ -7,7 +7,6 @@ import torch
 from torch.nn import functional as F
 
 from scripts.site.data import claims, reference_lists
-from scripts.site.pages import minutes
 from scripts.site.reading.source import ROOT, SourceError
 
 SCRIPT = ROOT / "docs/theme/overrides/assets/home.js"
@@ -69,40 +68,6 @@ def test_a_wrong_formula_does_not_agree(old, new):
     context.close()
 
 
-def test_minutes_follow_what_is_open(monkeypatch, tmp_path):
-    (tmp_path / "index.md").write_text(
-        "- a door ([[ minutes.evening ]] minutes): [x](a.md), [y](b.md)\n"
-    )
-    (tmp_path / "a.md").write_text("word " * 220 * 6)
-    folded = "\n    ".join(["word " * 10] * 1000)
-    (tmp_path / "b.md").write_text(f'??? note "folded"\n\n    {folded}\n\nword\n')
-    monkeypatch.setattr(minutes, "PAGES", tmp_path)
-    assert minutes.minutes("evening") == "10"  # six, in steps of five
-    (tmp_path / "b.md").write_text("```python\n" + "x = 1\n" * 150 + "```\n")
-    assert minutes.minutes("evening") == "20"
-    with pytest.raises(SourceError, match="0 lines hold"):
-        minutes.minutes("night")
-
-
-def test_a_mock_interview_takes_its_questions_times_their_minutes(
-    monkeypatch, tmp_path
-):
-    script = tmp_path / "mock.js"
-    monkeypatch.setattr(minutes, "MOCK", script)
-    form = (
-        'amount("number", words.number, {}, 1, 9), amount("minutes", words.each, {}, 1)'
-    )
-    read = minutes._seconds("interview/sheet.md")
-    for questions, each in ((10, 2), (4, 3)):
-        script.write_text(form.format(questions, each))
-        seconds = minutes._seconds("interview/mock.md")
-        assert 60 * questions * each < seconds < 60 * (questions * each + 5)
-    assert minutes._seconds("interview/sheet.md") == read
-    script.write_text("nothing is set")
-    with pytest.raises(ValueError):
-        minutes._seconds("interview/mock.md")
-
-
 def test_the_dare_is_half_true():
     chosen = [row for _, row in claims.everything() if row.get("dare")]
     assert [row["dare"] for row in sorted(chosen, key=lambda row: row["dare"])] == [
@@ -136,9 +101,3 @@ def test_contents_name_each_page_differently(language):
     assert len(names) == len(set(names))
     said = {"en": "[Interview: RMSNorm]", "zh": "[面试：RMSNorm]"}[language]
     assert said in reference_lists.contents(language)
-
-
-def test_doors_are_honest():
-    """An evening is no night, and an hour is an hour and a half at most."""
-    read = {door: int(minutes.minutes(door)) for door in minutes.DOORS}
-    assert read["evening"] <= 120 and read["hour"] <= 90 and read["night"] <= 45

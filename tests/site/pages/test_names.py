@@ -13,7 +13,7 @@ KINDS = {
     "designs": "e",
     "diagrams": "d",
     "explore": "x",
-    "minutes": "evening",
+    "bets": "gradient",
     "lists": "glossary",
     "claims": "top",
     "atlas": "table",
@@ -47,7 +47,7 @@ def small(monkeypatch, tmp_path):
     monkeypatch.setattr(names.diagram, "load", lambda _: SimpleNamespace(WORDS=TEXTS))
     monkeypatch.setattr(names.explore, "names", lambda: ["x"])
     monkeypatch.setattr(names.explore, "page", lambda *of: of)
-    monkeypatch.setattr(names.minutes, "minutes", lambda door: f"<{door}>")
+    monkeypatch.setattr(names.gradient_bet, "make", lambda *of: of)
     monkeypatch.setattr(names.reference_lists, "NAMES", ("glossary",))
     monkeypatch.setattr(names.reference_lists, "make", maker("lists"))
     monkeypatch.setattr(names.claims, "names", lambda: ["top"])
@@ -157,7 +157,7 @@ def test_macros_write_in_the_language_and_from_the_page(environment):
     for kind in ("lists", "claims", "atlas", "interview", "mock"):
         assert of[kind].a_b == f"<{kind} a_b en>"
     assert of["explore"].x == ("x", "en", "../../")
-    assert of["minutes"].evening == "<evening>"
+    assert of["bets"].gradient == ("gradient", "en", "../../")
     assert of["designs"].e == ("e", "en", names.designs.block)
     assert of["diagrams"].d == names.drawing("d", "en", LABELS)
     assert (of["facts"].e.a, of["cite"].one) == (1, 1)

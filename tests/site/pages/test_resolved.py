@@ -159,7 +159,7 @@ def test_what_stands_for_a_name(monkeypatch):
     for module, name in (
         (resolved.facts, "design"),
         (resolved.facts, "text"),
-        (resolved.minutes, "minutes"),
+        (resolved.gradient_bet, "text"),
         (resolved.explore, "text"),
         (resolved.mock, "text"),
         (resolved.atlas, "make_plain"),
@@ -175,7 +175,7 @@ def test_what_stands_for_a_name(monkeypatch):
         "figures.e": "*甲* (m) 乙。\n\n*甲* (n) 乙。",
         "designs.e": f"design('e', 'zh', {resolved.designs.plain})",
         "diagrams.d": "*甲* 乙。",
-        "minutes.hour": "minutes('hour',)",
+        "bets.gradient": "text('gradient', 'zh')",
         "explore.x": "text('x', 'zh')",
         "mock.quiz": "text('quiz', 'zh')",
         "atlas.table": "make_plain('table', 'zh')",

@@ -42,6 +42,10 @@ if (globalThis.customElements && !customElements.get("one-token")) {
         next: "下一条",
         again: "再来三条",
         score: (right) => `三条答对 ${right} 条。`,
+        bets: { pre: "押 Pre-Norm", post: "押 Post-Norm", both: "两个都行" },
+        hit: "押对了。",
+        missed: "没押中。",
+        again_bet: "再看一遍",
         site: "搜索本站",
         example: "fp16 的 RMSNorm 为什么会溢出",
         search: "搜索",
@@ -67,6 +71,10 @@ if (globalThis.customElements && !customElements.get("one-token")) {
         next: "Next",
         again: "Three more",
         score: (right) => `${right} of three right.`,
+        bets: { pre: "I bet on Pre-Norm", post: "I bet on Post-Norm", both: "Both" },
+        hit: "Right.",
+        missed: "Not this time.",
+        again_bet: "Run it again",
         site: "Search this site",
         example: "why does fp16 RMSNorm overflow",
         search: "Search",
@@ -214,6 +222,61 @@ if (globalThis.customElements && !customElements.get("one-token")) {
         });
         says.after(next);
         next.focus({ preventScroll: true });
+      }
+    },
+  );
+
+  // Two recorded runs. The maps are closed until a reader bets, then open from left to
+  // right, at once where motion is unwanted; the verdict takes the place of the prompt.
+  customElements.define(
+    "gradient-bet",
+    class extends HTMLElement {
+      connectedCallback() {
+        if (this.buttons) return;
+        [this.prompt, this.verdict] = [".prompt", ".outcome"].map((name) => this.querySelector(name));
+        this.lanes = this.querySelector(".lanes");
+        this.says = make("strong", { tabIndex: -1 });
+        this.verdict.prepend(this.says, " ");
+        this.buttons = make(
+          "p",
+          { className: "bets" },
+          ...Object.entries(WORDS.bets).map(([bet, text]) => {
+            const button = make("button", { type: "button", className: "md-button", textContent: text });
+            button.addEventListener("click", () => this.run(bet));
+            return button;
+          }),
+        );
+        this.again = make("button", { type: "button", className: "md-button", textContent: WORDS.again_bet });
+        this.again.addEventListener("click", () => {
+          this.close();
+          this.buttons.querySelector("button").focus({ preventScroll: true });
+        });
+        this.lanes.after(this.buttons);
+        this.verdict.append(" ", this.again);
+        this.lanes.addEventListener("animationend", () => this.end());
+        this.close();
+      }
+
+      close() {
+        this.className = "closed";
+        this.prompt.hidden = this.buttons.hidden = false;
+        this.verdict.hidden = true;
+        this.prompt.after(this.verdict);
+      }
+
+      run(bet) {
+        this.says.textContent = bet === "pre" ? WORDS.hit : WORDS.missed;
+        this.buttons.hidden = true;
+        if (matchMedia("(prefers-reduced-motion: reduce)").matches) this.end();
+        else this.className = "running";
+      }
+
+      end() {
+        if (!this.verdict.hidden) return; // one lane has ended, and the other after it
+        this.className = "";
+        this.prompt.hidden = true;
+        this.verdict.hidden = false;
+        this.says.focus({ preventScroll: true });
       }
     },
   );

@@ -1,0 +1,147 @@
+"""The home page's card: two recorded runs to bet on, drawn from their record.
+
+A map a run: layers upwards, steps to the right; the fuller the colour, the larger the
+gradient of the loss after that layer. Without scripts maps and verdict are shown;
+home.js closes them until a reader has bet.
+"""
+
+import html
+from math import log10
+
+from scripts.site.data import facts
+from scripts.site.data.facts import Names
+from scripts.site.reading.source import SourceError
+
+NAMES = ("gradient",)
+EXPERIMENT = "running_maximum_loss"
+ARMS = ("pre", "post")
+LEAST, MOST, LEVELS = -7, -3, 8  # exponents of the colour scale, and its shades
+SEED = 0
+WORDS = {
+    "en": {
+        "title": "Where the gradient dies",
+        "prompt": "Two decoders of {opening_layers} layers: the same start, the same "
+        "data. Only the place of the norm differs. Which one learns?",
+        "pre": "Pre-Norm",
+        "post": "Post-Norm",
+        "end": "loss {loss}",
+        "step": "step",
+        "layer": "layers upwards",
+        "small": "gradient 1e-7",
+        "large": "1e-3",
+        "verdict": "Pre-Norm learns. Post-Norm ends above a model without layers "
+        "({no_layers_opening}): hardly any gradient gets past its middle, and its "
+        "tokens have become nearly one vector. At a third of the rate it learns too.",
+        "why": "Why?",
+        "alt": "Maps of the gradient by layer and step. Pre-Norm stays coloured in all "
+        "layers; Post-Norm turns pale in all but the last.",
+    },
+    "zh": {
+        "title": "梯度在哪里消失",
+        "prompt": "两个 {opening_layers} 层的解码器，起点相同，数据相同，只有归一化的"
+        "位置不同。哪一个学得会？",
+        "pre": "Pre-Norm",
+        "post": "Post-Norm",
+        "end": "损失 {loss}",
+        "step": "步",
+        "layer": "越往上层越深",
+        "small": "梯度 1e-7",
+        "large": "1e-3",
+        "verdict": "Pre-Norm 学会了。Post-Norm 最后还不如没有层的模型"
+        "（{no_layers_opening}）：梯度几乎过不了中间的层，各个 token 也几乎变成了"
+        "同一个向量。学习率降到三分之一，它也学得会。",
+        "why": "为什么？",
+        "alt": "两幅梯度图，横轴是步，纵轴是层。Pre-Norm 各层一直有颜色，Post-Norm 除"
+        "最后一层外都褪了色。",
+    },
+}
+
+
+def make(name: str, language: str, page_root: str) -> str:
+    """The card as HTML. SourceError for an unknown name or without its record."""
+    if name not in NAMES:
+        raise SourceError(f"unknown bet {name!r}; known: {', '.join(NAMES)}")
+    if EXPERIMENT not in facts.recorded():
+        raise SourceError(f"no record of {EXPERIMENT} for the bet on the gradient")
+    record, said = facts.recorded()[EXPERIMENT][0], facts.facts()[EXPERIMENT]
+    words = {key: text.format_map(_Kept(said)) for key, text in WORDS[language].items()}
+    lanes = "".join(_lane(record, arm, words, said[f"{arm}_opening"]) for arm in ARMS)
+    scale = "".join(
+        f'<i style="opacity: {level / LEVELS:.3g}"></i>' for level in range(LEVELS + 1)
+    )
+    return (
+        "<div data-search-exclude><gradient-bet>"
+        f"<p><strong>{words['title']}</strong></p>"
+        f'<p class="prompt">{words["prompt"]}</p>'
+        f'<div class="lanes" role="img" aria-label="{html.escape(words["alt"])}">'
+        f"{lanes}</div>"
+        f'<p class="axis" aria-hidden="true"><span>{words["step"]} 0</span>'
+        f"<span>{words['layer']}</span><span>{said['steps']}</span></p>"
+        f'<p class="scale" aria-hidden="true">{words["small"]}{scale}'
+        f"{words['large']}</p>"
+        f'<p class="outcome">{words["verdict"]} <a href="{page_root}placement/'
+        f'pre-norm-vs-post-norm/#gradient-dies">{words["why"]}</a></p>'
+        "</gradient-bet></div>"
+    )
+
+
+def text(name: str, language: str) -> str:
+    """The card in words, for readers of plain text."""
+    if name not in NAMES:
+        raise SourceError(f"unknown bet {name!r}; known: {', '.join(NAMES)}")
+    said = facts.facts()[EXPERIMENT]
+    words = WORDS[language]
+    return " ".join(
+        words[key].format_map(_Kept(said)) for key in ("title", "prompt", "verdict")
+    )
+
+
+class _Kept(dict):
+    """Facts, and what is filled in later as it stands."""
+
+    def __init__(self, found: Names):
+        super().__init__(found)
+
+    def __missing__(self, name: str) -> str:
+        return "{" + name + "}"
+
+
+def _lane(record, arm: str, words: dict, loss: str) -> str:
+    rows = record.select(arm=arm, quantity="gradient", seed=SEED)
+    values = [row["values"][::2] for row in sorted(rows, key=lambda r: r["depth"])]
+    end = words["end"].format(loss=loss)
+    return (
+        f'<figure data-arm="{arm}"><figcaption><b>{words[arm]}</b>'
+        f'<span class="end">{end}</span></figcaption>{gradient_map(values)}</figure>'
+    )
+
+
+def gradient_map(values: list[list[float | None]]) -> str:
+    """An SVG of cells: (layers, frames) gradients, the first layer at the bottom.
+
+    Cells of one shade are one path; null, a run that has ended, has no cell.
+    """
+    height, width = len(values), len(values[0])
+    cells: dict[int, list[str]] = {}
+    for layer, row in enumerate(values):
+        for frame, value in enumerate(row):
+            cells.setdefault(shade(value), []).append(
+                f"M{frame} {height - 1 - layer}h1v1h-1z"
+            )
+    paths = "".join(
+        f'<path fill-opacity="{level / LEVELS:.3g}" d="{"".join(places)}"/>'
+        for level, places in sorted(cells.items())
+        if level
+    )
+    return (
+        f'<svg viewBox="0 0 {width} {height}" preserveAspectRatio="none" '
+        f'aria-hidden="true">{paths}</svg>'
+    )
+
+
+def shade(value: float | None) -> int:
+    """0 to LEVELS, by the exponent of a gradient between LEAST and MOST."""
+    if not value:
+        return 0
+    share = (log10(value) - LEAST) / (MOST - LEAST)
+    return round(LEVELS * min(1.0, max(0.0, share)))
