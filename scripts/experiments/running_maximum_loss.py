@@ -52,6 +52,14 @@ SIZES = {
         "every": 10,
         "sequences": 128,
     },
+    "full": {
+        "cells": ((6, 64), (12, 64), (24, 64), (12, 256)),
+        "opening": (12, 64, 3e-3),
+        "rates": (3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2),
+        "steps": 1000,
+        "every": 10,
+        "sequences": 128,
+    },
 }
 
 
@@ -236,7 +244,7 @@ def _rates(record) -> list[float]:
 
 def _key(rate: float) -> str:
     """0.003 as a part of a fact's name: 003."""
-    return f"{rate:g}".removeprefix("0.")
+    return f"{rate:f}".rstrip("0").removeprefix("0.")
 
 
 def _best(record, arm: str, layers: int, d: int) -> float:

@@ -17,6 +17,7 @@ EPSILON = {
     "deepnorm": 1e-5,
     "fused_residual": 1e-6,
     "layer_norm": 1e-5,
+    "dropped_mean": 1e-6,
     "norm_family": 1e-5,
     "norm_probe": 0.0,
     "norms_beyond_the_decoder": 1e-6,

@@ -9,7 +9,7 @@ from difflib import SequenceMatcher
 from textwrap import dedent
 
 from scripts.site.reading.files import SourceError, read_text
-from scripts.site.reading.source import SNIPPETS
+from scripts.site.reading.source import MARKER, SNIPPETS
 
 CHANGE = re.compile(r"(everywhere )?(.+?) =>(?: (.*))?", re.DOTALL)
 MARK = re.compile(r" *# \(\d+\)!$", re.MULTILINE)  # where the page has a note
@@ -87,7 +87,7 @@ def _span(text: str, name: str) -> tuple[int, int]:
 def difference(module: str, name: str, changes: str | list[str]) -> list[str]:
     """The lines that go, with '-', and those that come, with '+'.
 
-    What comes alone is shown with the line behind it.
+    What comes alone is shown with the next line.
     """
     found = []
     for where, text in changed(module, name, changes).items():
@@ -99,7 +99,8 @@ def difference(module: str, name: str, changes: str | list[str]) -> list[str]:
                 lines += [("-", line) for line in old[i:j] if line.strip()]
                 lines += [("+", line) for line in new[k:m] if line.strip()]
             if kind == "insert":  # in front of what?
-                lines += [(" ", line) for line in new[m:] if line.strip()][:1]
+                after = (line for line in new[m:] if line.strip())
+                lines += [(" ", line) for line in after if not MARKER.search(line)][:1]
         code = dedent("\n".join(line for _, line in lines)).splitlines()
         if where != module:
             found.append(f"  # {where.replace('.', '/')}.py")

@@ -138,7 +138,8 @@ def test_labs_draw_in_the_colours_of_the_figures():
 
 def test_the_light_scheme_is_the_palette():
     css = (lab_source.STYLE.parent / "overrides/assets/site.css").read_text("utf-8")
-    light = css[css.index('[data-md-color-scheme="default"]') :]
+    light = css[css.index(":root") :]
     light = light[: light.index("}")]
-    found = re.findall(r"--figure-(\w+): (#[0-9a-f]{6})", light)
+    shared = re.findall(r"--(ink|muted): (#[0-9a-f]{6})", light)
+    found = [*shared, *re.findall(r"--figure-(\w+): (#[0-9a-f]{6})", light)]
     assert {colour: name for name, colour in found} == look.COLOURS
