@@ -392,12 +392,7 @@ def _map(axis, gradients: list[list[float]], steps) -> None:
     for layer, values in enumerate(gradients):
         for step, value in zip(steps, values, strict=True):
             size = -7 if not value else max(-7.0, min(-3.0, log10(value)))
-            axis.fill_between(
-                [step - width / 2, step + width / 2],
-                layer - 0.5,
-                layer + 0.5,
-                color=look.SERIES[0],
-                alpha=(size + 7) / 4,
-                linewidth=0,
-            )
+            sides = [step - width / 2, step + width / 2]
+            drawn = {"color": look.SERIES[0], "alpha": (size + 7) / 4, "linewidth": 0}
+            axis.fill_between(sides, layer - 0.5, layer + 0.5, **drawn)
     axis.set_ylim(-0.5, len(gradients) - 0.5)

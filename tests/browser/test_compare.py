@@ -9,6 +9,7 @@ from playwright.sync_api import expect
 from scripts.site.publish import offline
 from tests.browser.conftest import ROOT, VIEWPORTS, awake
 from tests.browser.crawl import Watch, axe_violations, fits
+from tests.lanes import first_quick
 from tests.site.conftest import Project
 
 PAGE = "practice/model-atlas/"
@@ -156,7 +157,7 @@ def test_layers(atlas, browser_checks):
 
 @pytest.mark.parametrize(
     ("place", "line"),
-    [
+    first_quick(
         ("#compare=llama", "An address names two architectures"),
         ("#compare=llama,llam", "The atlas has no architecture llam"),
         ("#compare=%E0%A4%A,llama", "The atlas has no architecture %E0%A4%A"),
@@ -166,7 +167,7 @@ def test_layers(atlas, browser_checks):
         ),
         ("#compare=llama,llama", "Twice llama"),
         ("#compare=llama,reformer", "reformer was not resolved"),
-    ],
+    ),
 )
 def test_a_wrong_address_is_one_line(place, line, atlas, browser_checks):
     page = atlas("en", place)
@@ -266,6 +267,7 @@ def files(tmp_path_factory):
     return project.root / offline.FOLDER.name / offline.NAME
 
 
+@pytest.mark.slow  # builds the practice pages once more
 @pytest.mark.parametrize("language", ["zh", "en"])
 def test_opened_as_a_file(language, files, open_page, browser_checks):
     page, problems = open_page(), []

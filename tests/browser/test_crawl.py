@@ -12,6 +12,7 @@ from tests.browser.crawl import (
     turn,
     visit,
 )
+from tests.lanes import first_quick
 
 
 @pytest.mark.parametrize("path", ["", "no-such-page/"], ids=["portal", "404"])
@@ -47,7 +48,7 @@ def test_a_heavy_page_is_noticed(site, open_page, monkeypatch):
     assert watch.problems[0].startswith(f"too heavy: {line}")
 
 
-@pytest.mark.parametrize("what", PLANTED)
+@pytest.mark.parametrize("what", first_quick(*PLANTED))
 def test_crawl_notices(what, site, open_page):
     """Each check of the crawl fails on a page where its fault is planted."""
     page = open_page(viewport=VIEWPORTS["phone"])

@@ -201,6 +201,7 @@ def test_a_feature_is_dragged(home, browser_checks):
     bar = page.locator("one-token .features input").first
     shown = page.locator("one-token .answer b")
     before = shown.evaluate_all("bars => bars.map(bar => bar.style.height)")
+    bar.scroll_into_view_if_needed()  # the mouse does not scroll
     box = bar.bounding_box()
     middle = box["x"] + box["width"] / 2
     page.mouse.move(middle, box["y"] + box["height"] / 2)

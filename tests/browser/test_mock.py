@@ -10,6 +10,7 @@ from scripts.site.questions import interview, interview_pages
 from scripts.site.questions import mock as mock_list
 from tests.browser.conftest import VIEWPORTS, awake
 from tests.browser.crawl import axe_violations
+from tests.lanes import first_quick
 
 BANK = interview.bank()
 PATH = "interview/mock/"
@@ -276,7 +277,9 @@ def test_marks_are_kept_on_the_device(mock, browser_checks):
     browser_checks.add(3)
 
 
-@pytest.mark.parametrize("kept", ["no JSON", "[1]", '"text"', '{"gone": "revise"}'])
+@pytest.mark.parametrize(
+    "kept", first_quick("no JSON", "[1]", '"text"', '{"gone": "revise"}')
+)
 def test_damaged_marks(kept, mock, browser_checks):
     page = mock()
     page.evaluate("kept => localStorage['norms-measured.mock'] = kept", kept)
@@ -322,14 +325,14 @@ def test_a_reload_goes_on(mock, browser_checks):
 
 @pytest.mark.parametrize(
     "kept",
-    [
+    first_quick(
         "no JSON",
         "null",
         '{"asked": ["gone"], "rated": [], "at": 0, "limit": 9, "spent": 0}',
         '{"asked": [], "rated": [], "at": 0, "limit": 9, "spent": 0}',
         '{"asked": [], "rated": [], "at": 0, "limit": 9, "spent": 0, "over": true}',
         '{"asked": ["gone"], "rated": [], "at": 0, "limit": 9, "spent": 0, "shown": 2}',
-    ],
+    ),
 )
 def test_a_damaged_interview_is_not_offered(kept, mock, browser_checks):
     page = mock()
@@ -342,7 +345,9 @@ def test_a_damaged_interview_is_not_offered(kept, mock, browser_checks):
     browser_checks.add(2)
 
 
-@pytest.mark.parametrize("rest", [{}, {"shown": "much", "time": "long", "said": "no"}])
+@pytest.mark.parametrize(
+    "rest", first_quick({}, {"shown": "much", "time": "long", "said": "no"})
+)
 def test_an_interview_that_says_less_or_worse_of_its_question(
     rest, mock, browser_checks
 ):
@@ -377,6 +382,7 @@ def test_draws_what_was_known_partly_or_not_asked(mock, browser_checks):
     browser_checks.add(3)
 
 
+@pytest.mark.slow
 def test_marks_of_two_tabs(mock, browser_checks):
     page = mock()
     other = page.context.new_page()
@@ -426,6 +432,7 @@ def test_draws_by_level_and_group(language, mock, browser_checks):
     browser_checks.add(3)
 
 
+@pytest.mark.slow
 def test_after_instant_navigation(site, open_page, browser_checks):
     page = open_page()
     errors = []

@@ -8,13 +8,14 @@ import pytest
 
 from tests.browser.conftest import VIEWPORTS, awake
 from tests.browser.length import WINDOW
+from tests.lanes import first_quick
 
 SPEED = "rmsnorm/speed/"
 
 
 @pytest.mark.parametrize(
     ("locale", "language"),
-    [("zh-CN", "zh"), ("zh-TW", "zh"), ("en-GB", "en"), ("fr-FR", "en")],
+    first_quick(("zh-CN", "zh"), ("zh-TW", "zh"), ("en-GB", "en"), ("fr-FR", "en")),
 )
 def test_portal_picks_the_language(locale, language, site, open_page, browser_checks):
     page = open_page(locale=locale)
@@ -197,7 +198,7 @@ def test_the_sidebar_holds_one_section(language, site, open_page, browser_checks
 
 @pytest.mark.parametrize("language", ["zh", "en"])
 @pytest.mark.parametrize(
-    "path", ["", "rmsnorm/rms-norm/", "claims/", "interview/quiz/"]
+    "path", first_quick("", "rmsnorm/rms-norm/", "claims/", "interview/quiz/")
 )
 def test_no_label_stands_three_times(path, language, site, open_page, browser_checks):
     """A section is named by its tab, and not once more above its pages."""

@@ -251,6 +251,7 @@ def test_zip_holds_the_folder(built):
         assert f"{folder}rmsnorm/rms-norm.ipynb" in names
 
 
+@pytest.mark.slow
 def test_same_sources_same_bytes(built, project):
     packed = built / f"{offline.NAME}.zip"
     first = packed.read_bytes()
@@ -258,6 +259,7 @@ def test_same_sources_same_bytes(built, project):
     assert packed.read_bytes() == first
 
 
+@pytest.mark.slow
 def test_failed_build_is_one_line(project):
     """The last, since it breaks the project."""
     project.append(project.root / "mkdocs.yml", "\nno_such_setting: 1\n")

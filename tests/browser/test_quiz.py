@@ -11,6 +11,7 @@ from scripts.site.reading.source import LANGUAGES
 from tests.browser.conftest import VIEWPORTS
 from tests.browser.crawl import axe_violations
 from tests.browser.test_interview import GROUP, ITEMS, QUIZ, SCORE
+from tests.lanes import first_quick
 
 pytestmark = pytest.mark.skipif(not interview.items(), reason="the quiz is empty")
 EVERYTHING = {row["id"]: row for _, row in interview.items()}
@@ -128,7 +129,7 @@ def test_quiz_by_keyboard_after_instant_navigation(visit, browser_checks):
     browser_checks.add(3)
 
 
-@pytest.mark.parametrize("kept", ["'no JSON'", "'[1]'", None])
+@pytest.mark.parametrize("kept", first_quick("'no JSON'", "'[1]'", None))
 def test_quiz_where_nothing_can_be_kept(kept, site, open_page, browser_checks):
     page = open_page()
     if kept is None:  # as a private window may

@@ -5,6 +5,7 @@ import pytest
 from scripts.site.reading.files import read_yaml
 from scripts.site.reading.source import LANGUAGES, ROOT
 from tests.browser.conftest import awake
+from tests.lanes import first_quick
 
 QUERIES = read_yaml(ROOT / "tests/browser/queries.yml")
 LEAST = 80  # queries a language
@@ -108,14 +109,14 @@ def results(page, query: str, wanted=lambda found: True) -> list[str]:
 
 @pytest.mark.parametrize(
     ("language", "query", "expected"),
-    [
+    first_quick(
         ("zh", "层归一化", "foundations/layer-norm/"),
         ("zh", "手写RMSNorm", "rmsnorm/rms-norm/"),
         ("zh", "深层网络里的信号", "labs/deep-stack/"),
         ("en", "batch normalization", "foundations/batch-norm-vs-layer-norm/"),
         ("en", "why does fp16 rmsnorm overflow", "rmsnorm/low-precision/"),
         ("en", "Welford", "foundations/layer-norm/"),
-    ],
+    ),
 )
 def test_typed_query(language, query, expected, site, open_page, browser_checks):
     page = open_page()
@@ -162,7 +163,7 @@ REACHES = {
 }
 
 
-@pytest.mark.parametrize("how", REACHES)
+@pytest.mark.parametrize("how", first_quick(*REACHES))
 def test_the_index_waits_for_a_reader(how, site, open_page, browser_checks):
     page = open_page()
     asked = _asked(page)

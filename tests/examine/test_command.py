@@ -140,7 +140,7 @@ def test_a_configuration_that_is_none(tmp_path, content, says):
         ((f"{GIVEN}:no_blocks",), "no list of blocks"),
         ((f"{GIVEN}:memory",), "needs more than"),
         ((f"{GIVEN}:dies",), "the process died with status 3"),
-        ((f"{GIVEN}:hangs", "--seconds", "15"), "not done after 15 s"),
+        ((f"{GIVEN}:hangs", "--seconds", "5"), "not done after 5 s"),
         (("tests.examine.planted:clean", "--against", "lama"), "no row 'lama'; near"),
         (("a:b", "--report", "README.md/x"), "cannot write to"),
         ((), "examine what?"),

@@ -375,6 +375,7 @@ def test_a_composite_keeps_its_cross_attention():
     assert len(norms_at(decoder, "head")) == 1  # behind a matrix: not the stream's
 
 
+@pytest.mark.slow
 def test_attention_that_is_called_linear_is_attention():
     (full,) = [
         r for r in model_atlas.run("kimi_linear") if r["layer"] == "full_attention"

@@ -13,6 +13,7 @@ import pytest
 
 from scripts.measure import provenance, records, runner
 from scripts.measure.records import EXPERIMENTS, ROOT, RecordError
+from tests.lanes import first_quick
 
 EXPERIMENT = '''
     """How large is a square?"""
@@ -126,7 +127,7 @@ def alive(name: str, folder) -> list[str]:
     return [line for line in listed.stdout.splitlines() if line.endswith(wanted)]
 
 
-@pytest.mark.parametrize("name", ["squares", "residual_mean"])
+@pytest.mark.parametrize("name", first_quick("squares", "residual_mean"))
 def test_killed_three_times_it_gives_the_same_record(name, places, tmp_path):
     """SIGKILL at random moments; what was undisturbed has the same rows."""
     cache = tmp_path / "killed"

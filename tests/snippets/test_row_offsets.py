@@ -13,7 +13,7 @@ from scripts.site.reading.source import ROOT
 from snippets.coding.triton_layer_norm import layer_norm_kernel
 from snippets.coding.triton_rms_norm import rms_norm_kernel
 from tests.kernel_gate import far, far_rows
-from tests.snippets.coding.kernels import altered
+from tests.wrong import variant
 
 WIDE = (".to", "tl.cast", "offset", "row_start")  # what gives an int64
 NUMBERS = {"ROWS", "COLUMNS"}  # times these a program's number still counts rows
@@ -118,7 +118,7 @@ def test_good(body):
     assert violations(f"{KERNEL} {body}\n") == []
 
 
-CAST = ("tl.program_id(0).to(tl.int64)", "tl.program_id(0)")
+CAST = "tl.program_id(0).to(tl.int64) => tl.program_id(0)"
 
 
 def _far(kernel, vectors) -> bool:
@@ -140,5 +140,5 @@ def _far(kernel, vectors) -> bool:
 @pytest.mark.filterwarnings("ignore")
 def test_far_rows(kernel, vectors):
     assert _far(kernel, vectors)
-    (narrow,) = altered(kernel, {"offsets_in_int32": [CAST]})
+    narrow = variant(kernel, "offsets_in_int32", CAST)
     assert not _far(narrow, vectors)

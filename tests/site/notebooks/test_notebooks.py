@@ -128,6 +128,7 @@ def test_says_what_it_needs(uri, language):
     assert ("Triton" in first) == ("import triton" in code)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("language", ["zh", "en"])
 @pytest.mark.parametrize("uri", with_code())
 def test_pages_are_named_where_the_site_is_not_published(uri, language):
@@ -186,6 +187,7 @@ def run_all(sources: list[str], folder) -> list[str]:
     return json.loads(done.stdout)[1:]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("uri", PRACTICE)
 def test_running_all_leaves_a_reader_with_their_own_code(uri, tmp_path):
     """Twice: nothing below a task gives its name another meaning."""
