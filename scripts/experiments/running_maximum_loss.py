@@ -17,6 +17,7 @@ null where the run had ended without a finite loss.
 from functools import partial
 
 from scripts.measure.design import Design, Run
+from scripts.measure.findings import best, with_inf
 from scripts.measure.records import Step
 from scripts.measure.spread import number, span
 from scripts.measure.texts import design_words, figure_words
@@ -230,12 +231,10 @@ def measure(size: str) -> list[Step]:
 
 def _losses(record, arm: str, layers: int, d: int, rate: float) -> list[float]:
     """Final losses, in the order of the seeds; null, a run that diverged, is inf."""
-    from math import inf
-
     layers = 0 if arm == "no_layers" else layers
     cell = {"arm": arm, "layers": layers, "d": d, "rate": rate}
     ends = [r["values"][-1] for r in record.select(quantity="held_out", **cell)]
-    return [inf if end is None else end for end in ends]
+    return with_inf(ends)
 
 
 def _rates(record) -> list[float]:
@@ -249,10 +248,7 @@ def _key(rate: float) -> str:
 
 def _best(record, arm: str, layers: int, d: int) -> float:
     """The rate with the least median loss."""
-    from statistics import median
-
-    rates = _rates(record)
-    return min(rates, key=lambda rate: median(_losses(record, arm, layers, d, rate)))
+    return best(_rates(record), lambda rate: _losses(record, arm, layers, d, rate))
 
 
 def facts(record) -> dict[str, str]:
@@ -274,15 +270,15 @@ def facts(record) -> dict[str, str]:
     }
     for layers, d in setting["cells"]:
         for arm in (*ARMS, *FROZEN.values(), "no_layers"):
-            name, best = f"{arm}_{layers}_{d}", _best(record, arm, layers, d)
-            for label, rate in [("best", best)] + [
+            name, chosen = f"{arm}_{layers}_{d}", _best(record, arm, layers, d)
+            for label, rate in [("best", chosen)] + [
                 (_key(rate), rate) for rate in _rates(record)
             ]:
                 losses = _losses(record, arm, layers, d, rate)
                 finite = all(map(isfinite, losses))
                 found[f"{name}_{label}"] = number(median(losses)) if finite else "∞"
                 found[f"{name}_{label}_range"] = span(losses)
-            found[f"{name}_rate"] = f"{best:g}"
+            found[f"{name}_rate"] = f"{chosen:g}"
     for arm in (*ARMS, "no_layers"):
         losses = _losses(record, arm, *setting["opening"])
         finite = all(map(isfinite, losses))

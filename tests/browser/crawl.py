@@ -7,11 +7,11 @@ them; this one looks at a page, and test_crawl.py proves that it notices faults.
 import gzip
 from pathlib import Path
 
-import pytest
 from axe_playwright_python.base import AXE_SCRIPT
 
 from tests.browser import length
 from tests.browser.conftest import VIEWPORTS, urls
+from tests.lanes import quick_among
 
 SERIOUS = ("serious", "critical")
 LOCAL = ("data:", "blob:")
@@ -277,8 +277,4 @@ def axe_violations(page, colours_only=False) -> list[str]:
 
 def pages(language: str) -> list:
     """The cases of a language's pages; all but one page of each kind are slow."""
-    slow = pytest.mark.slow
-    return [
-        pytest.param(path, marks=() if path.partition("/")[2] in KINDS else slow)
-        for path in urls(language)
-    ]
+    return quick_among(urls(language), [f"{language}/{kind}" for kind in KINDS])

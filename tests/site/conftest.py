@@ -225,8 +225,3 @@ def project(tmp_path) -> Project:
     project = Project(tmp_path)
     project.keep_only("rmsnorm")
     return project
-
-
-@pytest.fixture
-def whole_project(tmp_path) -> Project:
-    return Project(tmp_path)

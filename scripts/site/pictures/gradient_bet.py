@@ -59,12 +59,8 @@ WORDS = {
 
 def make(name: str, language: str, page_root: str) -> str:
     """The card as HTML. SourceError for an unknown name or without its record."""
-    if name not in NAMES:
-        raise SourceError(f"unknown bet {name!r}; known: {', '.join(NAMES)}")
-    if EXPERIMENT not in facts.recorded():
-        raise SourceError(f"no record of {EXPERIMENT} for the bet on the gradient")
-    record, said = facts.recorded()[EXPERIMENT][0], facts.facts()[EXPERIMENT]
-    words = {key: text.format_map(_Kept(said)) for key, text in WORDS[language].items()}
+    words, said = _words(name, language)
+    record = facts.recorded()[EXPERIMENT][0]
     lanes = "".join(_lane(record, arm, words, said[f"{arm}_opening"]) for arm in ARMS)
     scale = "".join(
         f'<i style="opacity: {level / LEVELS:.3g}"></i>' for level in range(LEVELS + 1)
@@ -87,20 +83,23 @@ def make(name: str, language: str, page_root: str) -> str:
 
 def text(name: str, language: str) -> str:
     """The card in words, for readers of plain text."""
+    words, _ = _words(name, language)
+    return " ".join(words[key] for key in ("title", "prompt", "verdict"))
+
+
+def _words(name: str, language: str) -> tuple[dict[str, str], Names]:
+    """The words filled with the facts, and the facts."""
     if name not in NAMES:
         raise SourceError(f"unknown bet {name!r}; known: {', '.join(NAMES)}")
+    if EXPERIMENT not in facts.recorded():
+        raise SourceError(f"no record of {EXPERIMENT} for the bet on the gradient")
     said = facts.facts()[EXPERIMENT]
-    words = WORDS[language]
-    return " ".join(
-        words[key].format_map(_Kept(said)) for key in ("title", "prompt", "verdict")
-    )
+    words = WORDS[language].items()
+    return {key: text.format_map(_Kept(said)) for key, text in words}, said
 
 
 class _Kept(dict):
     """Facts, and what is filled in later as it stands."""
-
-    def __init__(self, found: Names):
-        super().__init__(found)
 
     def __missing__(self, name: str) -> str:
         return "{" + name + "}"

@@ -20,6 +20,7 @@ from scripts.site.notebooks import judge, page_notebooks
 from scripts.site.pages import resolved
 from scripts.site.reading.source import embedded
 from tests.fresh_main import alone, forget_main, runs_alone
+from tests.lanes import quick_among
 
 ROOT = Path(__file__).resolve().parents[3]
 URL = "https://example.org/zh/"
@@ -72,13 +73,7 @@ def leave_alone(monkeypatch) -> None:
 QUICK = "rmsnorm/rms-norm.md"  # the notebook that `make test` runs as well
 
 
-@pytest.mark.parametrize(
-    "uri",
-    [
-        pytest.param(uri, marks=() if uri == QUICK else pytest.mark.slow)
-        for uri in with_code()
-    ],
-)
+@pytest.mark.parametrize("uri", quick_among(with_code(), [QUICK]))
 def test_runs_alone(uri, monkeypatch):
     if runs_alone(uri):
         said = alone(f"tests/site/notebooks/test_notebooks.py::test_runs_alone[{uri}]")

@@ -10,6 +10,7 @@ import pytest
 
 from scripts.site.notebooks import page_notebooks, self_contained
 from tests.fresh_main import alone, forget_main, runs_alone
+from tests.lanes import quick_among
 from tests.site.notebooks.test_notebooks import (
     QUICK,
     book,
@@ -36,10 +37,7 @@ def programs(uri: str) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize(
-    "uri",
-    [pytest.param(uri, marks=() if uri == QUICK else pytest.mark.slow) for uri in RUN],
-)
+@pytest.mark.parametrize("uri", quick_among(RUN, [QUICK]))
 def test_runs_where_it_is_pasted(uri, monkeypatch):
     if runs_alone(uri):
         said = alone(

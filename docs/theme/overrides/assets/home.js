@@ -252,6 +252,7 @@ if (globalThis.customElements && !customElements.get("one-token")) {
           this.buttons.querySelector("button").focus({ preventScroll: true });
         });
         this.lanes.after(this.buttons);
+        this.prompt.after(this.verdict);
         this.verdict.append(" ", this.again);
         this.lanes.addEventListener("animationend", () => this.end());
         this.close();
@@ -261,7 +262,6 @@ if (globalThis.customElements && !customElements.get("one-token")) {
         this.className = "closed";
         this.prompt.hidden = this.buttons.hidden = false;
         this.verdict.hidden = true;
-        this.prompt.after(this.verdict);
       }
 
       run(bet) {
