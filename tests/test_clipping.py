@@ -14,7 +14,6 @@ BOUNDS = ("frequenc", "uniform", "[0]")  # a table, a guess, the loss at the sta
 DEFINED = {  # where a published measure is defined with the cut, and says so
     ("qk_norm_stability", "_capped_losses"): "Wortsman's sensitivity",
     ("warmup_sensitivity", "_sensitivities"): "Wortsman's sensitivity",
-    ("placement_loss", "plot"): "a line's height in the figure, not a loss",
 }
 
 

@@ -41,7 +41,6 @@ SMALLER = {  # an experiment one size up: the module whose models it trains agai
     "attention_control": "qk_norm_stability",
     "layer_worth": "residual_growth",
     "norm_free_control": "norm_free",
-    "placement_loss": "warmup_sensitivity",
 }
 ONLY |= {
     f"scripts/experiments/{name}.py": ONLY["scripts/experiments/"]
