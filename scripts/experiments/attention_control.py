@@ -346,7 +346,6 @@ def plot(record, words):
     figure, (top, bottom) = look.new_figure(words, record, rows=2, height=5.9)
     rates = _rates(record)
     shown = (*ARMS, "no_layers", "frozen", "frozen_qk_norm", "frozen_scores")
-    ceiling = 1.15 * max(_losses(record, "no_layers", rates[0]))
 
     def style(arm):
         if arm in ARMS:
@@ -359,8 +358,7 @@ def plot(record, words):
         band(axis, rates, runs, style(arm), label=label)
 
     for arm in shown:
-        losses = [[min(x, ceiling) for x in _losses(record, arm, r)] for r in rates]
-        draw(top, arm, losses, words[arm])
+        draw(top, arm, [_losses(record, arm, r) for r in rates], words[arm])
         if arm == "no_layers":
             continue
         peaks = [

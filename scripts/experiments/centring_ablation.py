@@ -30,7 +30,7 @@ Before training there is no learning rate (null).
 from functools import partial
 
 from scripts.measure.design import Design, Run
-from scripts.measure.draw import band
+from scripts.measure.draw import band, diverged
 from scripts.measure.findings import Found, best, with_inf
 from scripts.measure.records import Step
 from scripts.measure.spread import integer, number, paired
@@ -488,9 +488,10 @@ def plot(record, words):
     figure, axes = look.new_figure(words, record, rows=4, height=9.6)
     for axis, setting in zip(axes, whole, strict=False):
         for series, arm in enumerate(ARMS):
-            shown = [[min(x, top) for x in losses] for losses in lost[setting, arm]]
-            style = look.style(series) | {"clip_on": False, "label": words[arm]}
-            band(axis, rates, shown, style)
+            style = look.style(series) | {"label": words[arm]}
+            band(axis, rates, lost[setting, arm], style)
+        arms = [(look.SERIES[i], lost[setting, arm]) for i, arm in enumerate(ARMS)]
+        diverged(axis, rates, arms)
         axis.set_title(words[setting])
         axis.set_xscale("log")
         axis.set_xlabel(words["rate"])

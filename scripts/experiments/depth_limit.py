@@ -542,11 +542,7 @@ def plot(record, words):
     marks = {name: _reference(record, name) for name in ("unigram", "best")}
     marks["normed"] = median(_best(_by_rate(record, "normed", 0))[1])
     lowest, highest = marks["best"], marks["unigram"]
-    top = highest + 0.25 * (highest - lowest)
     figure, (by_depth, by_rate) = look.new_figure(words, record, rows=2, height=5.6)
-
-    def shown(losses):  # diverged runs stand at the panel's upper edge
-        return [min(loss, top) for loss in losses]
 
     rates = list(_by_rate(record, "deepnorm", most))
     for series, arm in enumerate(ARMS):
@@ -557,20 +553,21 @@ def plot(record, words):
                 drawn["label"] = None
             found = {n: _by_rate(record, arm, n, frozen=frozen) for n in depths}
             there = [depth for depth in depths if found[depth]]
-            least = [shown(_best(found[depth])[1]) for depth in there]
+            least = [_best(found[depth])[1] for depth in there]
             band(by_depth, there, least, drawn)
             if arm == "deepnorm":
-                each = [shown(found[most][rate]) for rate in rates]
+                each = [found[most][rate] for rate in rates]
                 band(by_rate, rates, each, drawn)
     for slow, depth, factor in _longer(record):
         _, losses = _best(_by_rate(record, slow, depth, factor))
         hollow = look.style(ARMS.index(slow)) | {"linestyle": "none", "markersize": 7}
         hollow |= {"markerfacecolor": "none", "markeredgewidth": 1.5}
-        by_depth.plot([depth], [min(median(losses), top)], **hollow)
+        by_depth.plot([depth], [median(losses)], **hollow)
 
     level = dict(color=look.MUTED, linewidth=1.0, linestyle=look.LINES[1])
+    by_rate.sharey(by_depth)
+    by_rate.set_ylim(bottom=lowest - 0.12 * (highest - lowest))
     for axis in (by_depth, by_rate):
-        axis.set_ylim(lowest - 0.12 * (highest - lowest), top)
         for loss in marks.values():
             axis.axhline(loss, marker="none", **level)
         ends = [(loss, words[name], look.MUTED) for name, loss in marks.items()]

@@ -23,7 +23,7 @@ batching, the loss of the bytes' frequencies and seconds of rounds.
 from functools import partial
 
 from scripts.measure.design import Design, Run
-from scripts.measure.draw import band, log_ticks, name_axes
+from scripts.measure.draw import band, diverged, log_ticks, name_axes
 from scripts.measure.findings import Found, best, with_inf
 from scripts.measure.records import Step
 from scripts.measure.spread import integer, number
@@ -504,7 +504,6 @@ WORDS = figure_words(__file__)
 
 
 def plot(record, words):
-    from statistics import median
 
     from scripts.measure import look
 
@@ -524,27 +523,16 @@ def plot(record, words):
         return look.style(series) | {"markersize": 4.5}
 
     def draw(axis, arm, places, samples):
-        samples = [[min(v, 2 * ceiling) for v in values] for values in samples]
         band(axis, places, samples, style(arm), label=words[arm])
 
+    ends = {arm: [_ends(record, arm, rate) for rate in rates] for arm in ARMS}
     for arm in ARMS:
-        draw(top, arm, rates, [_ends(record, arm, rate) for rate in rates])
+        draw(top, arm, rates, ends[arm])
         curves = _runs(record, arm, _best(record, arm))
         draw(middle, arm, _moments(record), list(zip(*curves, strict=True)))
         if arm in LENGTHS:
             draw(bottom, arm, lengths, [_best_ends(record, arm, n) for n in lengths])
-    for rate in rates:
-        lost = [arm for arm in ARMS if not median(_ends(record, arm, rate)) < guess]
-        for i, arm in enumerate(lost):  # side by side
-            top.plot(
-                [rate * 1.1 ** (i - (len(lost) - 1) / 2)],
-                [ceiling],
-                marker="x",
-                markersize=7,
-                markeredgewidth=1.8,
-                color=style(arm)["color"],
-                clip_on=False,
-            )
+    diverged(top, rates, [(style(arm)["color"], ends[arm]) for arm in ARMS])
     dashed = dict(color=look.MUTED, linewidth=1.2, linestyle=look.LINES[1])
     for axis in (top, middle):
         axis.axhline(guess, marker="none", label=words["guess"], **dashed)

@@ -17,6 +17,7 @@ null where the run had ended without a finite loss.
 from functools import partial
 
 from scripts.measure.design import Design, Run
+from scripts.measure.draw import band, diverged, log_ticks
 from scripts.measure.records import Step
 from scripts.measure.spread import integer, number, paired, span
 from scripts.measure.texts import design_words, figure_words
@@ -295,36 +296,32 @@ WORDS = figure_words(__file__)
 
 
 def plot(record, words):
-    from statistics import median
-
-    from matplotlib.ticker import FixedLocator, NullLocator
-
     from scripts.measure import look
 
     figure, axis = look.new_figure(words, record, height=5.4)
     rates = _rates(record)
-    ceiling = 1.15 * max(_losses(record, "no_layers", rates[0]))
-
-    def draw(arm, label=None, **drawn):
-        losses = [[min(x, ceiling) for x in _losses(record, arm, r)] for r in rates]
-        (line,) = axis.plot(rates, list(map(median, losses)), label=label, **drawn)
-        low, high = list(map(min, losses)), list(map(max, losses))
-        colour = line.get_color()
-        axis.fill_between(rates, low, high, color=colour, alpha=0.13, linewidth=0)
-
+    losses = {
+        arm: [_losses(record, arm, rate) for rate in rates]
+        for arm in (*ARMS, *CONTROLS)
+    }
     for series, arm in enumerate(ARMS):
-        draw(arm, words[arm], **look.style(series) | {"markersize": 4.5})
+        style = look.style(series) | {"markersize": 4.5, "label": words[arm]}
+        band(axis, rates, losses[arm], style)
+    diverged(
+        axis, rates, [(look.style(i)["color"], losses[a]) for i, a in enumerate(ARMS)]
+    )
     named = set()
     for arm in CONTROLS:
         kind = "no_layers" if arm.startswith("no_layers") else "frozen"
-        line = look.LINES[1 if kind == "no_layers" else 2]
-        muted = {"color": look.MUTED, "linestyle": line, "marker": "none"}
-        draw(arm, None if kind in named else words[kind], linewidth=1.2, **muted)
+        muted = {"color": look.MUTED, "marker": "none", "linewidth": 1.2}
+        muted["linestyle"] = look.LINES[1 if kind == "no_layers" else 2]
+        muted["label"] = None if kind in named else words[kind]
+        band(axis, rates, losses[arm], muted)
         named.add(kind)
-    axis.set_xscale("log")
-    axis.xaxis.set_major_locator(FixedLocator(rates))
-    axis.xaxis.set_minor_locator(NullLocator())
-    axis.set_xticks(rates, [f"{rate:g}" for rate in rates])
+    least = min(min(runs) for arm in ARMS for runs in losses[arm])
+    top = 1.15 * max(losses["no_layers"][0])
+    axis.set_ylim(least - 0.1 * (top - least), top)
+    log_ticks(axis, rates)
     axis.set_xlabel(words["rate"])
     axis.set_ylabel(words["loss"])
     look.legend(figure, columns=2)

@@ -591,7 +591,6 @@ def plot(record, words):
     depths, rates = _depths(record), _rates(record)
     most = depths[-1]
     figure, (worth, stream, tuning) = look.new_figure(words, record, rows=3, height=7.6)
-    top = 1.1 * _frequency_loss(record)  # what diverged is drawn here
 
     for series, arm in enumerate(ARMS):
         drawn = {**look.style(series), "markersize": 4.5}
@@ -602,7 +601,7 @@ def plot(record, words):
             samples = [[max(x, 1e-3) for x in costs[rate]] for rate in known]
             band(worth, known, samples, drawn)
         shallow, deep = (
-            [[min(x, top) for x in _losses(record, arm, layers, r)] for r in rates]
+            [_losses(record, arm, layers, r) for r in rates]
             for layers in (depths[0], most)
         )
         dashed = drawn | {"linewidth": 0.9, "linestyle": "--"}

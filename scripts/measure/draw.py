@@ -4,6 +4,7 @@ A figure's digest follows what its `plot` uses of this file, symbol by symbol.
 """
 
 from collections.abc import Callable, Sequence
+from math import isinf
 from statistics import median
 
 from scripts.measure import look
@@ -26,6 +27,21 @@ def band(
     axis.plot(places, list(map(median, samples)), **drawn, **options)
     low, high = list(map(min, samples)), list(map(max, samples))
     axis.fill_between(places, low, high, color=drawn["color"], alpha=alpha, linewidth=0)
+
+
+def diverged(axis, places: Sequence[float], arms: Sequence[tuple]) -> None:
+    """Crosses on the upper edge where an arm's median is no finite loss.
+
+    ``arms`` holds (color, samples of each place); crosses of one place stand side by
+    side on a logarithmic axis.
+    """
+    cross = dict(marker="x", linestyle="none", markersize=6, markeredgewidth=1.5)
+    upper = dict(transform=axis.get_xaxis_transform(), clip_on=False, in_layout=False)
+    for i, x in enumerate(places):
+        lost = [color for color, samples in arms if isinf(median(samples[i]))]
+        for k, color in enumerate(lost):
+            beside = x * 1.1 ** (k - (len(lost) - 1) / 2)
+            axis.plot([beside], [1], color=color, **cross, **upper)
 
 
 def log_ticks(
