@@ -25,41 +25,31 @@ os.chdir(ROOT)  # snippets are found from here, wherever the command was given
 sys.path.insert(0, str(ROOT))
 os.environ.setdefault("NO_MKDOCS_2_WARNING", "1")
 
-try:
-    from scripts.examine import command as examination
-    from scripts.measure.records import RecordError
-    from scripts.site import render
-    from scripts.site.notebooks.lab_source import LabError
-    from scripts.site.publish import offline
-    from scripts.site.reading.outputs import OutputError
-    from scripts.site.reading.source import SourceError
-except ModuleNotFoundError as error:
-    sys.exit(
-        f"build.py: this Python lacks {error.name}; make VERB installs what is needed"
-        " into .venv, for instance: make site"
-    )
-
 STRICT = ["build", "--strict"]
 # In workers: a test that ends its process fails; alone it would end pytest with 0.
 TESTS = ["pytest", "--quiet", "--numprocesses", "auto", "--dist", "loadfile"]
 TESTS += ["--max-worker-restart", "0", "-m", "not slow"]
 
 
-class UsageError(ValueError):
-    """Something that the command line asks for and that cannot be. One line."""
-
-
-USER_ERRORS = (
-    *(RecordError, LabError, OutputError, SourceError, render.RenderError),
-    *(examination.ExamineError, UsageError),
-)
+OWN = ("scripts", "snippets")  # a verb imports what it needs, and no more
 
 
 def main(arguments: list[str] | None = None) -> int:
-    options = _parser().parse_args(arguments)
+    from scripts.errors import UserError
+
     try:
+        options = _parser().parse_args(arguments)
         return options.run(options) or 0
-    except USER_ERRORS as error:
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] in OWN:
+            raise
+        print(
+            f"build.py: this Python lacks {error.name}; make VERB installs what is "
+            "needed into .venv, for instance: make site",
+            file=sys.stderr,
+        )
+        return 1
+    except UserError as error:
         print(f"build.py: {error}", file=sys.stderr)
         return 1
     except OSError as error:  # a disk that is full or read-only, a folder that is none
@@ -71,6 +61,8 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
+    from scripts.examine import command as examination
+
     summary, verbs = __doc__.split("\n\n", 1)
     formatter = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(
@@ -112,21 +104,25 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def free(address: str) -> str:
-    """The address, if a server can listen there. UsageError, at once."""
+    """The address, if a server can listen there. UserError, at once."""
+    from scripts.errors import UserError
+
     host, _, port = address.rpartition(":")
     if not host or not port.isdecimal() or not 0 < int(port) < 65536:
-        raise UsageError(f"{address!r} is no address like 127.0.0.1:8000")
+        raise UserError(f"{address!r} is no address like 127.0.0.1:8000")
     with socket.socket() as tried:
         tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             tried.bind((host, int(port)))
         except OSError as error:
             how = "another port: make serve PORT=8001"
-            raise UsageError(f"{address}: {error.strerror}; {how}") from None
+            raise UserError(f"{address}: {error.strerror}; {how}") from None
     return address
 
 
 def serve(options) -> int:
+    from scripts.site import render
+
     address = free(options.address)
     render.changed_only()
     # Replace this process, so that Ctrl-C and signals reach the server alone.
@@ -135,10 +131,14 @@ def serve(options) -> int:
 
 
 def site(options) -> int:
+    from scripts.site import render
+
     with tempfile.TemporaryFile(dir=ROOT):
         pass  # a read-only disk is told before the build, not by its traceback
     render.changed_only()
     if options.offline:
+        from scripts.site.publish import offline
+
         print(f"wrote {offline.build().relative_to(ROOT)}")
         return 0
     return subprocess.run([sys.executable, "-m", "mkdocs", *STRICT]).returncode
@@ -162,7 +162,9 @@ def measure(options) -> int:
 
 
 def examine(options) -> int:
-    return examination.run(options, HERE)
+    from scripts.examine import command
+
+    return command.run(options, HERE)
 
 
 def accept(options) -> int:
@@ -183,12 +185,16 @@ def restamp(options) -> int:
 
 
 def render_all(options) -> int:
+    from scripts.site import render
+
     done = render.everything() if options.all else render.stale_only(mend=True)
     print(f"rendered: {done}" if done else "nothing to render: all is up to date")
     return 0
 
 
 def check(_) -> int:
+    from scripts.site import render
+
     stale = [f"stale: {what}" for what in render.stale()]
     print("\n".join(stale or ["nothing is stale"]))
     python = [sys.executable, "-m"]

@@ -9,9 +9,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from scripts.examine import page
+from scripts.errors import UserError
 from scripts.examine.load import Refusal, shape_of
-from scripts.examine.text import text
 from scripts.measure.records import write_whole
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -23,7 +22,7 @@ HELP = (
 )
 
 
-class ExamineError(RuntimeError):
+class ExamineError(UserError):
     """Why there is no report. One line."""
 
 
@@ -96,6 +95,9 @@ def run(options, here: Path) -> int:
     }
     seconds = numbers.pop("seconds")
     report = examined(request | numbers, here, seconds)
+    from scripts.examine import page  # only now: it needs what builds the site
+    from scripts.examine.text import text
+
     both = ("en", "zh")
     shown = both if options.language == "both" else (options.language,)
     print("\n".join(text(report, language) for language in shown), end="")

@@ -21,6 +21,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 
+from scripts.errors import UserError
+
 ROOT = Path(__file__).resolve().parents[2]
 RECORDS = ROOT / "docs" / "records"
 EXPERIMENTS = ROOT / "scripts" / "experiments"
@@ -50,7 +52,7 @@ PROVENANCE = {
 EXPERIMENT_PARTS = ("measure", "facts", "WORDS", "plot")
 
 
-class RecordError(ValueError):
+class RecordError(UserError):
     """A record or a request that cannot be used as it stands. One line."""
 
 

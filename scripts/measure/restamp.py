@@ -28,6 +28,7 @@ def restamp(
 
     RecordError, and nothing is filed, where a step gives other rows than a record.
     """
+    records.load_experiment(name)  # an unknown one is said before
     stale = [each for each in records.find(name, root) if digest.is_stale(each)]
     if not stale:
         raise RecordError(f"{name}: no record is stale")

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from scripts.errors import UserError
 from scripts.measure import look, records
 from scripts.measure.records import write_whole
 from scripts.site.notebooks import lab_source
@@ -23,7 +24,7 @@ SOURCES = ("docs", "scripts", "snippets")
 KNOWN = ROOT / ".cache" / "rendered"  # the stamps of files of which none is stale
 
 
-class RenderError(RuntimeError):
+class RenderError(UserError):
     """Something stale that cannot be rendered here. One line."""
 
 

@@ -11,6 +11,7 @@ import sys
 import pytest
 
 from scripts import build
+from scripts.site import render
 from tests.site.conftest import WarmProject
 
 
@@ -253,7 +254,7 @@ def test_a_full_or_read_only_disk_is_one_line(error, says, monkeypatch, capsys):
     def fails(**_):
         raise error
 
-    monkeypatch.setattr(build.render, "stale_only", fails)
+    monkeypatch.setattr(render, "stale_only", fails)
     assert build.main(["render"]) == 1
     (line,) = capsys.readouterr().err.splitlines()
     assert says in line

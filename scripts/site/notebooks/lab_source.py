@@ -13,6 +13,7 @@ import re
 import tempfile
 from pathlib import Path
 
+from scripts.errors import UserError
 from scripts.measure.digest import snippets_digest
 from scripts.measure.records import write_whole
 from scripts.site.reading.source import LANGUAGES, ROOT
@@ -30,7 +31,7 @@ ENVIRONMENT = os.environ | {
 }
 
 
-class LabError(RuntimeError):
+class LabError(UserError):
     """A lab that is not written as meant or does not run. One line."""
 
 

@@ -6,10 +6,12 @@ from pathlib import Path
 
 import yaml
 
+from scripts.errors import UserError
+
 ROOT = Path(__file__).resolve().parents[3]
 
 
-class SourceError(ValueError):
+class SourceError(UserError):
     """A file of the site that cannot be read as meant. One line."""
 
 

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from scripts.errors import UserError
 from scripts.measure.digest import module_digest
 from scripts.measure.records import write_whole
 from scripts.site.reading.source import ROOT, SNIPPETS
@@ -17,7 +18,7 @@ from scripts.site.reading.source import ROOT, SNIPPETS
 LOCK = SNIPPETS / "outputs.json"
 
 
-class OutputError(RuntimeError):
+class OutputError(UserError):
     """A snippet that does not run, or a damaged list of what they print. One line."""
 
 
