@@ -40,6 +40,7 @@ MORE = {  # with its reason
 SMALLER = {  # an experiment one size up: the module whose models it trains again
     "attention_control": "qk_norm_stability",
     "layer_worth": "residual_growth",
+    "qk_update_loss": "qk_norm_stability",
     "shared_shift_loss": "centring_ablation",
     "norm_free_control": "norm_free",
 }

@@ -1,0 +1,89 @@
+"""The experiment measures what its page says, and says it in both languages."""
+
+import pytest
+import torch
+
+from scripts.experiments import qk_update_loss
+from scripts.experiments.qk_update_loss import ARMS, CONTROLS, RATES, SEEDS
+from scripts.measure.records import Record, rows_problem
+from tests.tiny import check_facts_and_words, draw, select, tiny_record, tiny_rows
+
+TINY = qk_update_loss.SIZES["tiny"]
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return tiny_rows(qk_update_loss)
+
+
+@pytest.fixture(scope="module")
+def record(rows):
+    return tiny_record("qk_update_loss", rows, SEEDS)
+
+
+def test_rows(rows):
+    assert rows_problem(list(rows[0]), rows) is None
+    for arm in (*ARMS, *CONTROLS):
+        for rate in RATES:
+            found = select(rows, arm=arm, rate=rate, quantity="loss")
+            assert [row["seed"] for row in found] == list(SEEDS)
+
+
+@pytest.mark.parametrize("arm", [*ARMS, *CONTROLS])
+def test_what_trains_and_what_does_not(arm):
+    trained = dict(qk_update_loss.train(arm, 1e-3, 0, TINY).named_parameters())
+    drawn = dict(qk_update_loss.fresh(arm, TINY, 0).named_parameters())
+    still = {name for name in drawn if torch.equal(trained[name], drawn[name])}
+    wanted = {
+        "frozen_scores": {n for n in drawn if ".query.w" in n or ".key.w" in n},
+        "no_gain": {n for n in drawn if "sublayer" in n and n.endswith("gain")},
+    }
+    assert still == wanted.get(arm, set()), still ^ wanted.get(arm, set())
+    assert (arm == "no_gain") == bool(wanted["no_gain"] & still)
+
+
+def test_slow_matrices_take_a_tenth_of_the_step():
+    """Adam's first step is the rate, whatever the gradient, up to its epsilon."""
+    one = TINY | {"steps": 1}
+    moved = {}
+    for arm in ("plain", "slow_scores"):
+        model, drawn = (
+            qk_update_loss.train(arm, 1e-3, 0, one),
+            qk_update_loss.fresh(arm, one, 0),
+        )
+        pairs = zip(model.named_parameters(), drawn.parameters(), strict=True)
+        moved[arm] = {n: (p - q).abs().max().item() for (n, p), q in pairs}
+    for name, step in moved["plain"].items():
+        share = 0.1 if ".query.w" in name or ".key.w" in name else 1.0
+        assert moved["slow_scores"][name] == pytest.approx(share * step, rel=0.05)
+
+
+def test_facts_and_words(record):
+    check_facts_and_words(qk_update_loss, record)
+
+
+def planted(row):
+    if row["quantity"] == "largest_logit":
+        return 100.0
+    worse = {"plain": 1.0, "slow_scores": 0.5, "no_layers": 2.0}
+    value = 1 + worse.get(row["arm"], 0.0) + (row["rate"] != 1e-2)
+    return None if row["arm"] == "plain" and row["rate"] == 1.0 else value
+
+
+def test_facts_say_what_the_rows_say(record):
+    rows = [{**row, "value": planted(row)} for row in record.rows]
+    made = Record(
+        record.experiment, "m", "tiny", record.provenance, record.columns, rows
+    )
+    facts = qk_update_loss.facts(made)
+    assert facts["plain_loss_b"] == "2.00" and facts["qk_norm_loss_c"] == "2.00"
+    assert facts["plain_rate"] == "0.01" and facts["no_layers_loss"] == "3.00"
+    assert facts["slow_scores_gap_c"].startswith("0.500")
+    assert "plain_gap_f" not in facts and "slow_scores_gap_f" in facts
+    assert facts["no_gain_logit_a"] == "100"
+
+
+@pytest.mark.parametrize("lang", ["zh", "en"])
+def test_plot(record, lang):
+    top, bottom = draw(qk_update_loss, record, lang).axes
+    assert len(top.lines) == len(ARMS) + 1 and len(bottom.lines) == len(ARMS)
