@@ -82,6 +82,20 @@ def _environment() -> dict[str, str]:
     return environment
 
 
+def _of_topic(nav: list[str], topic: str) -> list[str]:
+    """The lines of a navigation whose pages are kept, and the groups above them."""
+    kept: list[str] = []
+
+    def depth(line: str) -> int:
+        return len(line) - len(line.lstrip())
+
+    for line in reversed(nav):
+        group = line.endswith(":") and kept and depth(kept[-1]) > depth(line)
+        if group or re.search(rf" ({topic}/|labs/|index\.md)", line):
+            kept.append(line)
+    return kept[::-1]
+
+
 class Project:
     """A copy of what the site is built from."""
 
@@ -152,11 +166,8 @@ class Project:
             config = pages.parent / "mkdocs.yml"
             text = config.read_text(encoding="utf-8")
             nav = text[text.index("\nnav:\n") + 6 : text.index("\nextra:\n")]
-            groups = re.split(r"\n(?=  - )", nav)
-            here = [
-                g for g in groups if re.search(rf"{topic}/|labs/|(?<!/)index\.md", g)
-            ]
-            config.write_text(text.replace(nav, "\n" + "\n".join(here).strip("\n")))
+            here = _of_topic(nav.strip("\n").splitlines(), topic)
+            config.write_text(text.replace(nav, "\n" + "\n".join(here)))
         for folder in (self.root / "snippets").iterdir():
             if folder.is_dir() and folder.name not in kept:
                 shutil.rmtree(folder)

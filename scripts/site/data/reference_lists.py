@@ -254,35 +254,33 @@ def in_reading_order(language: str) -> list[tuple[str, str]]:
 
 
 def contents(language: str) -> str:
-    """The sections of the navigation with their pages, for the home page.
+    """A map of the navigation for the home page: groups, their sections, a gloss each.
 
-    A name that stands for several pages or sections gives way to the page's title:
-    RMSNorm of the interview is 'Interview: RMSNorm'.
+    A section leads to its first page. SourceError for one without a gloss.
     """
-    config = read_yaml(ROOT / "docs" / language / "mkdocs.yml")
-    nav, titles = config["nav"], pages(language)
-    sections = {
-        section: list(_leaves(held))
-        for entry in nav
-        for section, held in entry.items()
-        if isinstance(held, list)
-    }
-    names = [name for held in sections.values() for name, _ in held] + [*sections]
-    parts = []
-    for section, held in sections.items():
-        links = " · ".join(
-            f"[{titles[path] if names.count(name) > 1 else name}]({path})"
-            for name, path in held
-        )
-        parts.append(f"- **{section}**{WORDS[language]['colon']}{links}")
-    return "\n".join(parts)
+    nav = read_yaml(ROOT / "docs" / language / "mkdocs.yml")["nav"]
+    file = DATA / "sections.yml"
+    glosses = read_yaml(file)
+    parts = ['<div class="map" markdown>', ""]
+    for entry in nav:
+        for group, held in entry.items():
+            if isinstance(held, str):  # the home page itself
+                continue
+            parts += ["<div markdown>", "", f"**{group}**", ""]
+            for name, path in (_first(section) for section in held):
+                if path not in glosses:
+                    raise SourceError(f"{where(file)}: no gloss for {path}")
+                parts.append(f"- [{name}]({path})<br>{glosses[path][language]}")
+            parts += ["", "</div>", ""]
+    return "\n".join([*parts, "</div>"])
 
 
-def _leaves(entries: list[dict]):
-    """(title, path) of each page of a part of the navigation."""
-    for entry in entries:
-        for title, held in entry.items():
-            yield from _leaves(held) if isinstance(held, list) else [(title, held)]
+def _first(entry: dict) -> tuple[str, str]:
+    """Name of an entry of the navigation, and the first page in it."""
+    ((name, held),) = entry.items()
+    while isinstance(held, list):
+        (held,) = held[0].values()
+    return name, held
 
 
 def make(name: str, language: str) -> str:

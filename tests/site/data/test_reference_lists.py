@@ -10,11 +10,17 @@ from scripts.site.reading.source import SourceError
 NAV = """nav:
   - Home: index.md
   - Norms:
-      - One: norms/a.md
-      - Deep:
-          - Two: norms/b-c.md
+      - One:
+          - First: norms/a.md
+          - Deep:
+              - Two: norms/b-c.md
+      - Other: norms/b-c.md
   - Practice:
       - One: x.md
+"""
+SECTIONS = """norms/a.md: { en: first, zh: 一 }
+norms/b-c.md: { en: second, zh: 二 }
+x.md: { en: third, zh: 三 }
 """
 
 
@@ -43,6 +49,7 @@ def site(tmp_path, monkeypatch):
             page = f'---\ntitle: "{title} {language}"\n---\n{text}'
             put(f"docs/{language}/pages/{name}.md", page)
     put("docs/data/glossary.yml", GLOSSARY)
+    put("docs/data/sections.yml", SECTIONS)
     put("docs/data/rejected/b_c.yml", "test_x: {one: {en: Bad., zh: 坏。}}\n")
     put(
         "docs/data/rejected/a.yml",
@@ -146,11 +153,21 @@ def test_rejected_variants_in_reading_order_each_page_once():
     ]
 
 
-def test_contents_are_sections_with_titles_where_a_name_is_not_enough():
-    assert reference_lists.make("contents", "zh").splitlines() == [
-        "- **Norms zh**：[A page zh](norms/a.md) · [Two](norms/b-c.md)",
-        "- **Practice**：[X page zh](x.md)",
+def test_contents_are_groups_of_sections_with_a_gloss(site):
+    made = reference_lists.make("contents", "zh").splitlines()
+    assert [line for line in made if line.startswith(("- ", "**"))] == [
+        "**Norms zh**",
+        "- [One](norms/a.md)<br>一",
+        "- [Other](norms/b-c.md)<br>二",
+        "**Practice**",
+        "- [One](x.md)<br>三",
     ]
+    site("docs/data/sections.yml", "norms/a.md: { en: first, zh: 一 }\n")
+    with pytest.raises(SourceError, match=r"sections.yml: no gloss for norms/b-c.md"):
+        reference_lists.make("contents", "zh")
+
+
+def test_an_unknown_list():
     with pytest.raises(SourceError, match="'x'; known: bibliography, contents, glo"):
         reference_lists.make("x", "en")
 
