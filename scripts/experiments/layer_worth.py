@@ -255,6 +255,8 @@ def facts(record) -> dict[str, str]:
         "seeds": str(len(SEEDS)),
         "rates": ", ".join(f"{rate:g}" for rate in RATES),
         "control_rates": ", ".join(f"{rate:g}" for rate in CONTROL_RATES),
+        "rate_b": f"{RATES[1]:g}",
+        "rate_c": f"{RATES[2]:g}",
         "tokens": integer(size["batch"] * size["context"] * size["steps"]),
         "held_out": integer(size["held_out"] * size["context"]),
         "frequency_loss": number(known["values"][0]),
@@ -278,6 +280,12 @@ def facts(record) -> dict[str, str]:
             base = _losses(record, "pre", other)
             if arm in ARMS[1:] and base:
                 found.paired(f"{arm}_gap_{name}", losses, base)
+    for arm, twin in FROZEN.items():
+        for rate in set(_rates(record, arm)) & set(_rates(record, twin)):
+            name = "abc"[RATES.index(rate)]
+            trained, drawn = (_costs(record, one, rate)["upper"] for one in (arm, twin))
+            found.median(f"{twin}_upper_at_{name}", drawn)
+            found.paired(f"{arm}_beyond_{twin}_{name}", trained, drawn, 2)
     return found
 
 
@@ -329,15 +337,13 @@ def plot(record, words):
         for axis, of in panels.items():
             samples = {rate: of(rate) for rate in _rates(record, arm)}
             samples = {
-                rate: [max(value, 1e-3) for value in values]
+                rate: values
                 for rate, values in samples.items()
                 if all(map(isfinite, values))
             }
             label = words[arm] if axis is losses else None
             band(axis, list(samples), list(samples.values()), drawn, label=label)
     every = sorted({*RATES, *CONTROL_RATES})
-    worth.set_yscale("log")
-    look.plain_log(worth.yaxis)
     for axis, title, left in ((worth, "worth", "increase"), (losses, "losses", "loss")):
         log_ticks(axis, every)
         name_axes(words, (axis, title, "rate", left))

@@ -133,6 +133,8 @@ EXPECTED = {
     "sandwich_gap_best": "−0.500 ± 0.000",
     "half_depth_gap_a": "0.000 ± 0.058",
     "no_layers_loss_best": "2.500",
+    "frozen_pre_upper_at_b": "1.00",
+    "pre_beyond_frozen_pre_b": "0.00 ± 0.00",
 }
 
 
