@@ -325,13 +325,3 @@ def test_notes_on_models_correct_no_table_that_nobody_cites():
         text = (folder / "practice/released-models.md").read_text(encoding="utf-8")
         assert titles[code] in text
         assert not re.search("usual tables?|tables get wrong|常见的?表", text)
-
-
-def test_a_short_answer_on_small_decoders_names_their_size():
-    for folder in PAGES.values():
-        text = (folder / "frontier/without-normalization.md").read_text("utf-8")
-        (box,) = re.findall(r"^!!! abstract.*\n((?:    .*\n|\n)+)", text, re.MULTILINE)
-        sentence = re.split(r"\[[^]]*\]\(#trained\)", box)[1]
-        for experiment in ("norm_free", "norm_free_control"):
-            for name in ("layers", "steps"):
-                assert f"[[ facts.{experiment}.{name} ]]" in sentence

@@ -7,13 +7,18 @@ import yaml
 
 from scripts.site.publish.search import other_names
 from scripts.site.reading import source
-from tests.pages.reading import FORMULA, plain
+from tests.pages.reading import FACT, FORMULA, plain
 
 ID = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 DESCRIPTION = {"en": (40, 200), "zh": (20, 100)}  # characters
 PROMISE = {"en": "After this page you can", "zh": "读完本页，你能"}
 NAMES = {"en": "*Also called: ", "zh": "*又名："}  # what people type for it
 ANSWER = {"en": '!!! abstract "Short answer"', "zh": '!!! abstract "简短回答"'}
+LONGEST = {"en": 75, "zh": 120}  # words, Chinese characters
+SENTENCES = 3
+WORD = {"en": re.compile(r"\S*\w\S*"), "zh": re.compile("[\u4e00-\u9fff]")}
+ENDS = re.compile(r"[.?!](?=\s|$)|[。？！]")
+OURS = re.compile(r"(?i)\b(?:our|ours|we|us)\b|我们|本页|本站")  # what only we saw
 FORMULAS = 40
 RESERVED = {"references"}  # the build's own heading
 
@@ -83,6 +88,23 @@ def topic(text: str, lang: str) -> list[str]:
         found.append(f"1: no box {ANSWER[lang]} before the first section")
     elif promise and promise[0] > answer[0]:
         found.append("1: the short answer stands before what the page promises")
+    if answer:
+        found += [f"1: short answer {what}" for what in unspeakable(text, lang)]
+    return found
+
+
+def unspeakable(text: str, lang: str) -> list[str]:
+    """What keeps a page's short answer from being said aloud, and ours out of it."""
+    box = re.search(r"^!!! .*\n((?: {4}.*\n|\n)+)", text, re.MULTILINE)
+    said = plain(box[1]) if box else ""
+    words, sentences = len(WORD[lang].findall(said)), len(ENDS.findall(said.strip()))
+    found = []
+    if words > LONGEST[lang]:
+        found.append(f"of {words}, at most {LONGEST[lang]}")
+    if sentences > SENTENCES or "\n\n" in said.strip():
+        found.append(f"of {sentences} sentences or several paragraphs")
+    if FACT in said or OURS.search(said):
+        found.append("with a result of our runs, or with us")
     return found
 
 
@@ -157,6 +179,38 @@ def test_bad(old, new, says):
     assert old in GOOD
     found = violations(GOOD.replace(old, new, 1), "en", topical=True)
     assert any(v.startswith(says) for v in found), found
+
+
+SPEAKABLE = "It is $x$, not `$y$`."
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        ("word " * 76 + ".", "short answer of 76, at most 75"),
+        ("It is. It was. It will be. It is not.", "short answer of 4 sentences"),
+        ("It is.\n\n    It was.", "short answer of 2 sentences or several"),
+        ("It is [[ facts.a.b ]] times faster.", "short answer with a result"),
+        ("In our small runs it is faster.", "short answer with a result"),
+    ],
+)
+def test_a_short_answer_that_nobody_says_aloud_is_refused(answer, says):
+    (found,) = violations(GOOD.replace(SPEAKABLE, answer), "en", topical=True)
+    assert found.startswith(f"1: {says}")
+
+
+@pytest.mark.parametrize(
+    ("lang", "good", "answer", "wrong"),
+    [
+        ("en", GOOD, "word " * 74 + "[[ cite.key ]].", False),
+        ("en", GOOD, "[link](a/long/address.md#with-an-anchor) " * 75, False),
+        ("zh", GOOD_ZH, "字" * 120 + "（residual stream）。", False),
+        ("zh", GOOD_ZH, "字" * 121 + "。", True),
+        ("zh", GOOD_ZH, "在我们的小模型里更快。", True),
+    ],
+)
+def test_length_of_a_short_answer(lang, good, answer, wrong):
+    assert bool(violations(good.replace(SPEAKABLE, answer), lang, True)) == wrong
 
 
 TITLE = "# A subject { #a-subject }\n\n"
