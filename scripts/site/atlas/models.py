@@ -189,3 +189,24 @@ def differences(language: str) -> str:
 
 def count(language: str) -> str:
     return str(len(models()))
+
+
+def recent(language: str) -> str:
+    return str(len(_recent()))
+
+
+def recent_rms_norm(language: str) -> str:
+    return str(sum(model["norm"] == "RMSNorm" for model in _recent()))
+
+
+def recent_pre(language: str) -> str:
+    return str(sum(model["placement"] == "pre" for model in _recent()))
+
+
+def recent_qk(language: str) -> str:
+    return str(sum(model["qk_norm"] != "none" for model in _recent()))
+
+
+def _recent() -> list[dict]:
+    """Models of 2025 and later: what is chosen now."""
+    return [model for model in models() if month(model) >= "2025"]

@@ -401,3 +401,20 @@ def test_which_norms_stand_inside():
 def test_what_is_no_block_is_refused(equations):
     with pytest.raises(drawing.EquationError):
         drawing.draw(equations, "a block")
+
+
+def test_what_is_chosen_now_is_counted():
+    """The numbers of 'Which norm should I use?', counted another way."""
+    rows = [
+        row
+        for row in files.read_yaml(models.FILE)
+        if (row["released"] or [row["document"]])[0][:4] >= "2025"
+    ]
+    counted = {
+        "recent": rows,
+        "recent_rms_norm": [r for r in rows if r["norm"] == "RMSNorm"],
+        "recent_pre": [r for r in rows if r["placement"] == "pre"],
+        "recent_qk": [r for r in rows if r["qk_norm"] != "none"],
+    }
+    for name, wanted in counted.items():
+        assert atlas.make(name, "en") == str(len(wanted)) != "0"
