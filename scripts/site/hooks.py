@@ -149,8 +149,9 @@ def on_page_markdown(markdown, page, config, files, **_):
     with one_line(_path(page.file, config)):
         names.check_names(markdown)
     page_notebooks.link(page, files)
-    if aliases := search.other_names(markdown):
-        page.meta["tags"] = aliases
+    with one_line(_path(page.file, config)):
+        if names_typed := search.other_names(page.meta):
+            page.meta["tags"] = names_typed
     language, path = config.theme["language"], page.file.src_uri
     with one_line("claims"):
         markdown = claims.append_links(markdown, path, language)

@@ -96,7 +96,7 @@ def nav_files(part: object) -> list[str]:
 
 CODE, FORMULA, FACT, CITE = "\ue000", "\ue001", "\ue002", "\ue003"
 
-FRONT_LINE = re.compile(r"\A(?:---|[a-z_]+: *)")
+FRONT_LINE = re.compile(r"\A(?:---|also: .*|[a-z_]+: *)")  # names are no prose
 INLINE = [
     (re.compile(r"<!--.*?-->", re.DOTALL), ""),
     (re.compile(r"(`+)(?!`).+?(?<!`)\1(?!`)"), CODE),

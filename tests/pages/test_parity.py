@@ -40,7 +40,6 @@ HAN = re.compile(r"[\u4e00-\u9fff]")
 WORD = re.compile(r"(?<![\w.-])[a-z]{2,}(?![\w-])")
 TAG = re.compile(r"</?\w[^>]*>")
 SPOKEN = re.compile(r"(?:title|description):")  # of the front matter
-ALIASES = re.compile(r"\*(?:又名：|Also called: )")  # what people type, by language
 LEGEND = 120  # characters
 # Sections in which only the Chinese page has a line that says what the columns of a
 # print are: what a block prints is English, and says it there. Twice for two lines.
@@ -114,7 +113,7 @@ def sections(text: str) -> dict[str, list[Block]]:
     for said in paragraphs(text):
         last = said.line + said.text.count("\n")
         raw = "\n".join(lines[said.line - 1 : last])
-        if (said.line <= begins and not SPOKEN.match(raw)) or ALIASES.match(raw):
+        if said.line <= begins and not SPOKEN.match(raw):
             continue
         above = max((n for n in filled if n < said.line), default=0)
         below = min((n for n in filled if n > last), default=0)
@@ -272,11 +271,11 @@ def test_same_nav_and_every_page_in_it(obeyed):
 GOOD_ZH = """---
 title: 标题
 description: 这一页说什么
+also: [甲, 乙2]
+script: a.js
 ---
 
 # 标题 { #title }
-
-*又名：甲、乙2*
 
 用 $x$ 和 $y$，见[那里](b.md#c)与[这里](a.md)。1.25 亿个参数，`x` 是 float16。
 
@@ -307,11 +306,11 @@ description: 这一页说什么
 GOOD_EN = """---
 title: Title
 description: What this page says
+also: [a]
+script: a.js
 ---
 
 # Title { #title }
-
-*Also called: a*
 
 Take $y$ and $x$: [here](a.md), [there](b.md#c). With 125M weights, `x` is float16.
 
@@ -351,8 +350,8 @@ def test_good():
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [
-        ("# Title", "## Title", "zh line 6: heading 1 #title, en line 6: heading 2"),
-        ("#title", "#heading", "zh line 6: heading 1 #title, en line 6"),
+        ("# Title", "## Title", "zh line 8: heading 1 #title, en line 8: heading 2"),
+        ("#title", "#heading", "zh line 8: heading 1 #title, en line 8"),
         ("!!! note", "!!! warning", "zh line 12: box !!! note, en line 12: box !!! wa"),
         ("!!! note", "??? note", "zh line 12: box !!! note, en line 12: box ???"),
         ("| B", "| B | C", "zh line 15: table row of 2 cells, en line 15"),

@@ -12,7 +12,7 @@ from tests.pages.reading import FACT, FORMULA, plain
 ID = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 DESCRIPTION = {"en": (40, 200), "zh": (20, 100)}  # characters
 PROMISE = {"en": "After this page you can", "zh": "读完本页，你能"}
-NAMES = {"en": "*Also called: ", "zh": "*又名："}  # what people type for it
+LISTED = re.compile(r"^\*(?:Also called|又名)", re.MULTILINE)
 ANSWER = {"en": '!!! abstract "Short answer"', "zh": '!!! abstract "简短回答"'}
 LONGEST = {"en": 75, "zh": 120}  # words, Chinese characters
 SENTENCES = 3
@@ -63,13 +63,14 @@ def headings(text: str) -> list[str]:
     return found
 
 
-def names(text: str, lang: str) -> list[str]:
-    """The search finds a page by the line under its title."""
-    lines = text.splitlines()
-    under = [lines[h.line + 1 :][:1] for h in source.headings(text) if h.level == 1]
-    if any(line and line[0].startswith(NAMES[lang]) for line in under):
-        return [] if other_names(text) else ["1: names that the search cannot read"]
-    return [f"1: no line {NAMES[lang]!r} under the title"]
+def names(text: str) -> list[str]:
+    """The search finds a page by ``also``; no page begins with a list of names."""
+    try:
+        known = other_names(source.front_matter(text))
+    except source.SourceError as error:
+        return [f"1: {error}"]
+    found = [] if known else ["1: no also: [names that people type for it]"]
+    return found + (["1: a line of names on the page"] if LISTED.search(text) else [])
 
 
 def topic(text: str, lang: str) -> list[str]:
@@ -112,7 +113,7 @@ def test_pages(page, obeyed):
     found = violations(page.text, page.lang, page.topical)
     # Home is found by the site's name, a subject by its own page, not by a chapter.
     if page.path != "index.md" and not page.course:
-        found += names(page.text, page.lang)
+        found += names(page.text)
     obeyed(f"{page.where}:{v}" for v in found)
 
 
@@ -213,30 +214,26 @@ def test_length_of_a_short_answer(lang, good, answer, wrong):
     assert bool(violations(good.replace(SPEAKABLE, answer), lang, True)) == wrong
 
 
-TITLE = "# A subject { #a-subject }\n\n"
+def test_a_page_has_other_names():
+    assert names(NAMED.format("[BN, γ]")) == []
+
+
+NAMED = "---\ntitle: A subject\nalso: {}\n---\n\n# A subject {{ #a-subject }}\n"
 
 
 @pytest.mark.parametrize(
-    ("lang", "line"),
-    [("en", "*Also called: BN, γ*\n"), ("zh", "*又名：批归一化、BN*\n")],
-)
-def test_a_page_has_other_names(lang, line):
-    assert names(TITLE + line, lang) == []
-
-
-@pytest.mark.parametrize(
-    ("lang", "text", "says"),
+    ("text", "says"),
     [
-        ("en", TITLE, "no line '*Also called: '"),
-        ("zh", TITLE + "*Also called: BN*\n", "no line '*又名：'"),
-        ("en", TITLE + "Also called: BN\n", "no line"),
-        ("en", TITLE + "What is it?\n\n*Also called: BN*\n", "no line"),
-        ("en", TITLE + "*Also called: .*\n", "names that the search cannot"),
-        ("en", TITLE + "*Also called: BN\n", "names that the search cannot"),
+        (NAMED.format("BN"), "also: is no list of names"),
+        (NAMED.format("[BN, 1]"), "also: is no list of names"),
+        (NAMED.format("[]"), "no also: "),
+        (NAMED.replace("also: {}\n", "").format(), "no also: "),
+        (NAMED.format("[BN]") + "\n*Also called: BN*\n", "a line of names on the page"),
+        (NAMED.format("[BN]") + "\n*又名：批归一化*\n", "a line of names on the page"),
     ],
 )
-def test_a_page_without_other_names_is_refused(lang, text, says):
-    (found,) = names(text, lang)
+def test_a_page_without_other_names_is_refused(text, says):
+    (found,) = names(text)
     assert found.startswith(f"1: {says}")
 
 

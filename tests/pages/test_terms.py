@@ -5,15 +5,9 @@ import re
 import pytest
 
 from scripts.site.data import terms
-from scripts.site.publish.search import ALSO
 from tests.pages.reading import paragraphs
 
 TERMS = terms.terms()
-
-
-def written(text: str) -> list:
-    """Paragraphs in our own words: the line 又名 lists those of others."""
-    return paragraphs(ALSO.sub("", text))
 
 
 def refused(text: str, terms: list[dict]) -> list[str]:
@@ -22,7 +16,7 @@ def refused(text: str, terms: list[dict]) -> list[str]:
     A variant that is itself the term for something else (正则化, regularization)
     is free on a page that introduces it as such: 正则化（regularization）.
     """
-    prose = written(text)
+    prose = paragraphs(text)
     everything = "\n".join(paragraph.text for paragraph in prose)
     introduced = {t["zh"] for t in terms if introduces(t).search(everything)}
     return [
@@ -45,7 +39,7 @@ def unglossed(text: str, terms: list[dict]) -> list[str]:
     longest_first = sorted((t["zh"] for t in terms), key=len, reverse=True)
     any_term = re.compile("|".join(map(re.escape, longest_first)))
     first = {}
-    for paragraph in written(text):
+    for paragraph in paragraphs(text):
         if not paragraph.heading:
             for match in any_term.finditer(paragraph.text):
                 first.setdefault(match[0], (paragraph, match.start()))
@@ -63,7 +57,7 @@ def unspoken(text: str, terms: list[dict]) -> list[str]:
 
     A letter in italics is a quantity; Pre-LN and its like are names of their own.
     """
-    prose = [p for p in written(re.sub(r"\*[A-Z]\*", "", text)) if not p.heading]
+    prose = [p for p in paragraphs(re.sub(r"\*[A-Z]\*", "", text)) if not p.heading]
     found = []
     for term in terms:
         if short := term.get("short"):
@@ -122,7 +116,7 @@ def violations(text: str, terms: list[dict]) -> list[str]:
         "归一化写成 `规范化` 也没人管代码。",
         "权重衰减是一种正则化（regularization），正则化不是归一化。",
         "残差流（residual stream）很宽，残差流不归一化。",
-        "# 归一化 { #n }\n\n*又名：规范化、残差流、正则化*\n",
+        "---\ntitle: 归一化\nalso: [规范化, 残差流, 正则化]\n---\n",
         "# 残差流 { #stream }\n\n残差流（即 Residual Stream）很宽。",
         "# 预热与 LN { #n }\n\n预热步数（warmup）很短，`LN` 与 Pre-LN 不同。",
         "LayerNorm（LN）有 *K* 个，LN 有查询和键（Q、K）两处，K 在后。",

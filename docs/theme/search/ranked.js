@@ -2,7 +2,7 @@
 //
 // The theme's worker joins words with OR and counts a title a thousand times, so that
 // "norm" in a title beats the page that answers. Here a page is worth what it holds of
-// each word: in its names ("Also called"), its titles, its text. Rare words count more,
+// each word: in its names (`also`), its titles, its text. Rare words count more,
 // words that every question has do not count, and a page that lacks words falls behind.
 
 const STOP = new Set(

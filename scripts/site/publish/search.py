@@ -4,6 +4,7 @@ import json
 import logging
 import re
 from functools import cache
+from html import escape
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -11,11 +12,10 @@ from material.plugins.search import plugin
 from mkdocs.exceptions import PluginError
 
 from scripts.site.data import terms
-from scripts.site.reading.source import ROOT
+from scripts.site.reading.source import ROOT, SourceError
 
 ORDER = "/* ranked.js */{"
 RANKED = ROOT / "docs" / "theme" / "search" / "ranked.js"
-# The line under a title with the words that people type.
 LISTING = re.compile(r"<pre>.*?</pre>", re.DOTALL)
 # Of a page's tags four in five stand where the search reads nothing, or nothing that
 # is kept: in listings, displayed formulas, figures, and around an inline formula's
@@ -28,7 +28,6 @@ UNREAD = re.compile(
 INLINE = '<span class="arithmatex" data-search-exclude>'
 TAGS = re.compile(r"(?:<[^>]*>)+")
 SPAN = re.compile(r"<(/?)span\b[^>]*>")
-ALSO = re.compile(r"^\*(?:Also called: |又名：)(.+)\*$", re.MULTILINE)
 # Material 9.8.1 splits a Chinese query into words of the index, but its loops stop
 # one character early: 均方根 was looked up as 均方, 带宽 as 带. Old and new code of
 # the search worker; a Material whose worker reads otherwise fails the build.
@@ -49,22 +48,32 @@ MENDED = {
 }
 
 
-def other_names(markdown: str) -> list[str]:
-    """What a page's line "Also called" lists; the search weighs these as titles."""
-    line = ALSO.search(markdown)
-    names = re.split(r"[,;，、；]", line[1].rstrip(".。")) if line else []
-    return [name.strip() for name in names if name.strip()]
+def other_names(meta: dict) -> list[str]:
+    """What else people type for a page: ``also`` of its front matter, as titles."""
+    names = meta.get("also", [])
+    if not isinstance(names, list) or not all(isinstance(n, str) for n in names):
+        raise SourceError("also: is no list of names")
+    return names
 
 
 def teach_material() -> None:
-    """Let Material's search read pages without what it leaves out."""
+    """Let Material's search read pages without what it leaves out, with their names."""
 
     class Parser(plugin.Parser):
         def feed(self, html):
             super().feed(lean(html))
 
+    class SearchIndex(plugin.SearchIndex):
+        def create_entry_for_section(self, section, toc, url, page):
+            names = page.meta.get("tags")
+            if names and not section.id:  # what stands under the page's title
+                # As tags they are looked up whole; here word by word.
+                section.text.append(f"<p>{escape(', '.join(names))}</p>")
+            super().create_entry_for_section(section, toc, url, page)
+
     if plugin.Parser.feed is HTMLParser.feed:
         plugin.Parser = Parser
+        plugin.SearchIndex = SearchIndex
 
 
 def lean(html: str) -> str:

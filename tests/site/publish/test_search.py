@@ -7,29 +7,41 @@ from types import SimpleNamespace
 
 import material
 import pytest
+from material.plugins.search import plugin
 from material.plugins.search.plugin import Parser
 from mkdocs.exceptions import PluginError
 from py_mini_racer import MiniRacer
 
 from scripts.site.publish import search
 from scripts.site.reading import formulas
+from scripts.site.reading.source import SourceError
 
 
-@pytest.mark.parametrize(
-    ("text", "names"),
-    [
-        (
-            "# A\n\n*Also called: BN, batch norm; BN vs LN*\n",
-            ["BN", "batch norm", "BN vs LN"],
-        ),
-        ("# 甲\n\n*又名：批归一化、BN，γ。*\n", ["批归一化", "BN", "γ"]),
-        ("# A\n\nAlso called: BN\n", []),
-        ("# A\n\n*Also called: BN, ; batch norm.*\n", ["BN", "batch norm"]),
-        ("# A\n", []),
-    ],
-)
-def test_other_names(text, names):
-    assert search.other_names(text) == names
+def test_other_names():
+    assert search.other_names({"also": ["BN", "batch norm"]}) == ["BN", "batch norm"]
+    assert search.other_names({}) == []
+    for wrong in ("BN", ["BN", 1]):
+        with pytest.raises(SourceError, match="also: is no list"):
+            search.other_names({"also": wrong})
+
+
+def test_names_are_looked_up_whole_and_by_word():
+    """A page's names are in its first entry's text, and nowhere on the page."""
+    search.teach_material()
+    index = plugin.SearchIndex(lang=["en"], separator="", pipeline=[], fields={})
+    toc = [SimpleNamespace(id="a", url="#a", children=[])]
+    page = SimpleNamespace(
+        content='<h1 id="a">A</h1><p>x</p><h2 id="b">B</h2><p>y</p>',
+        meta={"tags": ["BN", "R&D norm"]},
+        toc=toc,
+        url="a/",
+        title="A",
+    )
+    index.add_entry_from_context(page)
+    first, second = index.entries
+    assert first["tags"] == second["tags"] == ["BN", "R&D norm"]
+    assert "BN, R&amp;D norm" in first["text"] and "BN" not in second["text"]
+    assert "BN" not in page.content
 
 
 def test_slim_index(tmp_path):
