@@ -23,6 +23,9 @@ ENGLISH = re.compile(r"\w+(?:[.,]\d+)?|[=+/^<>]")  # a word, a number, a sign
 HAN = re.compile(r"[\u4e00-\u9fff]")
 A_MINUTE = {"en": 140, "zh": 225}  # words and characters, as one explains
 HALF_A_MINUTE = (22, 36)  # seconds
+ONE_LINE = {"en": re.compile(r"[^\W_][\w'’-]*"), "zh": HAN}
+LONGEST_LINE = {"en": 20, "zh": 40}  # words, Chinese characters
+OF_THE_SITE = re.compile(r"本站|(?i:\bthis site\b)")
 
 
 def texts(row) -> list[tuple[str, dict]]:
@@ -118,6 +121,28 @@ def test_the_short_answer_takes_about_half_a_minute(row, obeyed):
     )
 
 
+@pytest.mark.parametrize("row", BANK, ids=lambda row: row["id"])
+def test_an_answer_is_opened_by_one_line_and_does_not_speak_of_the_site(row, obeyed):
+    found = [
+        f"{field}: {said[0]}"
+        for field, text in texts(row)
+        for lang in LANGUAGES
+        for said in OF_THE_SITE.finditer(text[lang])
+    ]
+    for lang in LANGUAGES:
+        opener = UNSPOKEN.sub(" ", row.get("opener", {lang: ""})[lang])
+        if (length := len(ONE_LINE[lang].findall(opener))) > LONGEST_LINE[lang]:
+            found.append(f"opener of {length} in {lang}")
+    obeyed(f"{row['id']}: {v}" for v in found)
+
+
+def test_one_line():
+    assert len(ONE_LINE["en"].findall("RMSNorm drops the mean: less work.")) == 6
+    assert len(ONE_LINE["zh"].findall("RMSNorm 去掉均值。")) == 4
+    assert OF_THE_SITE.search("On this site's CPU") and OF_THE_SITE.search("本站没有")
+    assert not OF_THE_SITE.search("on site; the site of a norm")
+
+
 def test_seconds():
     assert seconds("word " * 70, "en") == 30 and seconds("字" * 225, "zh") == 60
     assert seconds(r"$x = \frac{1}{2}$ [[ cite.a2020b ]]", "en") == 60 * 4 / 140
@@ -196,6 +221,9 @@ def test_good():
         ({"evidence": ["hearsay"]}, "evidence 'hearsay' is no"),
         ({"source": "me"}, "unknown field source"),
         ({"asked": ["somebody"]}, "asked: somebody is no address"),
+        ({"top": True}, "top and opener come together"),
+        ({"opener": {"en": "A.", "zh": "甲。"}}, "top and opener come together"),
+        ({"top": True, "opener": {"en": "A."}}, "opener is not one text"),
     ],
 )
 def test_bad_question(change, says):

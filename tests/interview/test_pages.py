@@ -86,14 +86,32 @@ def test_the_bank_fills_the_sheet():
 
 
 def test_the_sheet_takes_of_every_group(monkeypatch):
-    many = [GOOD | {"id": f"q-{i}", "top": True} for i in range(50)]
-    one = [GOOD | {"id": "only", "top": True}, GOOD | {"id": "not-asked"}]
+    top = GOOD | {"top": True, "opener": GOOD["short"]}
+    many = [top | {"id": f"q-{i}"} for i in range(50)]
+    one = [top | {"id": "only"}, GOOD | {"id": "not-asked"}]
     bank_of(monkeypatch, rms_norm=many, frontier=one)
     chosen = interview_pages.chosen()
     assert len(chosen) == interview_pages.SHEET
     assert chosen[-1] == ("frontier", one[0])
     assert [row["id"] for _, row in chosen[:-1]] == [f"q-{i}" for i in range(39)]
     assert interview_pages.sheet("en").count("1. **[") == interview_pages.SHEET
+
+
+def test_what_is_said_tonight_is_on_the_sheet():
+    chosen = {row["id"]: row for _, row in interview_pages.chosen()}
+    for language in LANGUAGES:
+        made = interview_pages.tonight(language)
+        for name in interview_pages.TONIGHT:
+            opener = chosen[name]["opener"][language].rstrip(".。")
+            assert f"#{name})**" in made and f"    **{opener}**" in made
+
+
+def test_most_of_the_sheet_was_asked_in_public():
+    asked = [row["id"] for _, row in interview_pages.chosen() if "asked" in row]
+    assert len(asked) >= 30
+    listed = interview_pages.asked("en")
+    assert listed.startswith('??? note "')
+    assert all(f"#{name})" in listed for name in asked)
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ LEVELS = ("screening", "engineer", "researcher")
 TEXTS = ("question", "short", "answer")
 PAIRS = {"weak": ("said", "wrong"), "follow_up": ("question", "answer")}
 FIELDS = {"id", "level", "evidence", *TEXTS, *PAIRS}
-OPTIONAL = {"top", "asked"}
+OPTIONAL = {"top", "asked", "opener"}  # what to say first: of those on the sheet
 QUIZ_FIELDS = {"id", "level", "question", "options", "answer", "evidence"}
 QUIZ_OPTIONAL = {"check"}
 KINDS = ("claim", "cite", "record")  # of evidence besides a page's section
@@ -64,13 +64,23 @@ def problem_of_question(row) -> str | None:
         or next((p for name in PAIRS if (p := _problem_of_pair(name, row[name]))), None)
         or _problem_of_evidence(row["evidence"])
         or bilingual.problem_of_addresses("asked", row.get("asked"))
+        or _problem_of_opener(row)
     )
 
 
 def texts(row: dict) -> dict[str, dict]:
     """All that a question says, ``{"weak.said": {"en": ..., "zh": ...}}``."""
     pairs = {f"{name}.{of}": row[name][of] for name in PAIRS for of in PAIRS[name]}
-    return {field: row[field] for field in TEXTS} | pairs
+    fields = (*TEXTS, "opener") if "opener" in row else TEXTS
+    return {field: row[field] for field in fields} | pairs
+
+
+def _problem_of_opener(row: dict) -> str | None:
+    if bool(row.get("top")) != ("opener" in row):
+        return "top and opener come together"
+    return (
+        bilingual.problem_of_text("opener", row["opener"]) if row.get("top") else None
+    )
 
 
 def _problem_of_pair(name: str, pair) -> str | None:

@@ -24,12 +24,24 @@ QUIZ_PAGES = {  # a page of all items would be too heavy
     "quiz-practice": GROUPS[8:],
 }
 SHEET = 40
+TONIGHT = (  # said aloud in the last ninety minutes, in this order
+    "why-norms-help",
+    "why-not-batchnorm-in-language-models",
+    "why-rmsnorm-replaced-layernorm",
+    "pre-or-post-which-do-you-prefer",
+    "post-norm-and-warm-up",
+    "curse-of-depth-in-short",
+    "qk-norm-in-one-minute",
+    "float16-norm-without-upcast",
+)
 LETTERS = "ABCDE"
 WORDS = {
     "en": {
         "screening": "screening",
         "engineer": "engineer",
         "researcher": "researcher",
+        "opener": "In one line",
+        "opens": "**{}**. {}",
         "short": "Short answer",
         "full": "In full",
         "weak": "A weak answer",
@@ -46,6 +58,7 @@ WORDS = {
         "check": "The check",
         "why": "Evidence and check",
         "items": "{count} items",
+        "all_of": "{count} questions",
         "total": "Together",
         "of_level": " ({level})",
         "settled": "Interview questions that this page answers",
@@ -56,6 +69,8 @@ WORDS = {
         "screening": "初筛",
         "engineer": "工程师",
         "researcher": "研究员",
+        "opener": "一句话",
+        "opens": "**{}**。{}",
         "short": "简短回答",
         "full": "完整回答",
         "weak": "较差的回答",
@@ -72,6 +87,7 @@ WORDS = {
         "check": "核对代码",
         "why": "依据与核对代码",
         "items": "{count} 题",
+        "all_of": "{count} 题",
         "total": "合计",
         "of_level": "（{level}）",
         "settled": "本页能回答的面试题",
@@ -100,6 +116,7 @@ def _question(row: dict, language: str) -> str:
     words = WORDS[language]
     next_question, next_answer = pair(row, "follow_up", language)
     answer = [
+        *_opener(row, language),
         f"**{words['short']}**",
         markdown(row["short"][language]),
         f"**{words['full']}**",
@@ -127,6 +144,12 @@ def _question(row: dict, language: str) -> str:
             "</div>",
         ]
     )
+
+
+def _opener(row: dict, language: str) -> list[str]:
+    if "opener" not in row:
+        return []
+    return [f"**{WORDS[language]['opener']}**", markdown(row["opener"][language])]
 
 
 def pair(row: dict, name: str, language: str) -> list[str]:
@@ -222,14 +245,29 @@ def overview(language: str) -> str:
 
 
 def of_level(level: str, language: str) -> str:
-    """All questions of a level as links, group by group."""
-    parts = []
+    """All questions of a level as links, group by group, folded."""
+    return _listed(language, lambda row: row["level"] == level, _link)
+
+
+def asked(language: str) -> str:
+    """The questions that were found in public lists, each with where, folded."""
+
+    def with_places(group: str, row: dict, language: str) -> str:
+        places = WORDS[language]["comma"].join(map(claims.place_link, row["asked"]))
+        return f"{_link(group, row, language)}{WORDS[language]['colon']}{places}"
+
+    return _listed(language, lambda row: "asked" in row, with_places)
+
+
+def _listed(language: str, wanted, line) -> str:
+    parts, count = [], 0
     for group in GROUPS:
-        rows = [r for r in interview.questions(group) if r["level"] == level]
-        if rows:
+        if rows := [row for row in interview.questions(group) if wanted(row)]:
             parts.append(f"**{subject(group, language)}**")
-            parts.append("\n".join(f"- {_link(group, r, language)}" for r in rows))
-    return "\n\n".join(parts)
+            parts.append("\n".join(f"- {line(group, r, language)}" for r in rows))
+            count += len(rows)
+    title = WORDS[language]["all_of"].format(count=count)
+    return _folded("note", title, "\n\n".join(parts)) if parts else ""
 
 
 def chosen() -> list[tuple[str, dict]]:
@@ -248,13 +286,31 @@ def chosen() -> list[tuple[str, dict]]:
 
 def sheet(language: str) -> str:
     """The chosen questions with their short answers, made for paper."""
-    lines = [
-        f"1. **{_link(group, row, language)}**\n\n"
-        + indent(markdown(row["short"][language]), "    ")
-        for group, row in chosen()
-    ]
-    body = "\n\n".join(lines)
+    body = _said_aloud(chosen(), language)
     return f'<div class="sheet" markdown data-search-exclude>\n\n{body}\n\n</div>'
+
+
+def tonight(language: str) -> str:
+    """The few questions to say aloud, with what to open and go on with."""
+    known = {row["id"]: (group, row) for group, row in chosen()}
+    pairs = [known[name] for name in TONIGHT if name in known]
+    body = _said_aloud(pairs, language)
+    return f"<div markdown data-search-exclude>\n\n{body}\n\n</div>"
+
+
+def _said_aloud(pairs: list[tuple[str, dict]], language: str) -> str:
+    """A numbered list: the question, the line to open with, the short answer."""
+    return "\n\n".join(
+        f"1. **{_link(group, row, language)}**\n\n"
+        + indent(
+            WORDS[language]["opens"].format(
+                markdown(row["opener"][language]).rstrip("。."),
+                markdown(row["short"][language]),
+            ),
+            "    ",
+        )
+        for group, row in pairs
+    )
 
 
 def quiz_overview(language: str) -> str:
@@ -375,7 +431,13 @@ COUNTS = {
     "count": lambda: len(interview.bank()),
     "quiz_count": lambda: len(interview.items()),
 }
-LISTS = {"overview": overview, "sheet": sheet, "quiz": quiz_overview}
+LISTS = {
+    "overview": overview,
+    "sheet": sheet,
+    "tonight": tonight,
+    "asked": asked,
+    "quiz": quiz_overview,
+}
 
 
 def make(name: str, language: str) -> str:

@@ -48,7 +48,7 @@ QUOTED = {"en": "W.", "zh": "“甲。”"}
 @pytest.mark.parametrize(
     ("path", "value", "says"),
     [
-        ("top", 1, None),
+        ("top", 1, "top and opener come together"),
         ("asked", ["https://a.org"], None),
         ("asked", ["a.org"], "asked: a.org is no address"),
         ("more", 1, "unknown field more"),

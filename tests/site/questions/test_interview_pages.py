@@ -38,9 +38,10 @@ def item(name, answer="b", options="abc", **more):
     } | more
 
 
+TOP = {"top": 1, "opener": said("Open")}
 BANK = {
-    "attention": [question("one", top=1), question("two", "screening", top=1)],
-    "kernels": [question("three", asked=["https://www.a.org/x"], top=1)],
+    "attention": [question("one", **TOP), question("two", "screening", **TOP)],
+    "kernels": [question("three", asked=["https://www.a.org/x"], **TOP)],
 }
 QUIZ = {
     "rms-norm": [item(f"i-{n}") for n in range(6)],
@@ -80,6 +81,8 @@ def test_a_question_is_folded_with_its_evidence():
             "## Q three. { #three }",
             '<span class="level">engineer</span>',
             '??? success "Answer"',
+            "    **In one line**",
+            "    Open.",
             "    **Short answer**",
             "    Short.",
             "    **In full**",
@@ -125,8 +128,13 @@ def test_groups_by_level_and_in_all():
         "- [kernels x](kernels.md): engineer 1"
     )
     assert interview_pages.make("engineer", "zh") == (
-        "**attention x**\n\n- [Q one。](attention.md#one)\n\n"
-        "**kernels x**\n\n- [Q three。](kernels.md#three)"
+        '??? note "2 题"\n\n'
+        "    **attention x**\n\n    - [Q one。](attention.md#one)\n\n"
+        "    **kernels x**\n\n    - [Q three。](kernels.md#three)"
+    )
+    assert interview_pages.make("asked", "en") == (
+        '??? note "1 questions"\n\n    **kernels x**\n\n'
+        "    - [Q three.](kernels.md#three): [a.org](https://www.a.org/x)"
     )
     assert interview_pages.make("researcher", "en") == ""
     counts = [interview_pages.make(n, "en") for n in ("count", "quiz_count")]
@@ -142,8 +150,8 @@ def test_the_sheet_takes_one_of_each_group_in_turn(monkeypatch):
     assert [row["id"] for _, row in interview_pages.chosen()] == ["one", "three"]
     assert interview_pages.make("sheet", "en") == (
         '<div class="sheet" markdown data-search-exclude>\n\n'
-        "1. **[Q one.](attention.md#one)**\n\n    Short.\n\n"
-        "1. **[Q three.](kernels.md#three)**\n\n    Short.\n\n</div>"
+        "1. **[Q one.](attention.md#one)**\n\n    **Open**. Short.\n\n"
+        "1. **[Q three.](kernels.md#three)**\n\n    **Open**. Short.\n\n</div>"
     )
 
 
