@@ -8,7 +8,7 @@ from scripts.site.pictures.diagram import GRID, INK, MUTED, SERIES, SMALL, Canva
 WORDS = {
     "zh": {
         "caption": (
-            "每一层加上同样长、与残差流垂直的一步：残差流变长，每一步转过的角度变小。"
+            "每一层加上同样长、与残差流垂直的一步：残差流的模变大，每一步转过的角度变小。"
         ),
         "alt": (
             "一条由等长的小线段连成的螺线，从中心向外绕。第一段是嵌入；之后每一段是"
