@@ -23,7 +23,7 @@ ASSETS = "assets/explore/"
 IMPORT = re.compile(
     r'^import \{[^}]*\} from "(?P<file>\.{1,2}/[^"]+)";\n', re.MULTILINE
 )
-EXPORT = re.compile(r"^export (?=(?:const|function|class) )", re.MULTILINE)
+EXPORT = re.compile(r"^export (?=(?:const|function\*?|class) )", re.MULTILINE)
 
 
 def modules(path: Path) -> list[Path]:

@@ -10,6 +10,7 @@ ELEMENT = """export const shared = 2;
 SUM = """import { shared } from "../figures/element.js";
 
 export function twice(x) { return shared * x; }
+export function* once(x) { yield x; }
 """
 FIGURE = """import { twice } from "../engine/sum.js";
 import { shared } from "./element.js";
@@ -47,6 +48,7 @@ def test_modules_stand_after_what_they_need_and_once(figures):
     assert "import" not in code and "export" not in code
     assert code.startswith("const shared = 2;\nfunction twice(x)")
     assert code.count("const shared") == 1
+    assert "\nfunction* once(x)" in code
     assert explore.names() == ["small"]
 
 

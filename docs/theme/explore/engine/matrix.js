@@ -1,0 +1,76 @@
+// The one matrix product. A matrix is (data, row, step): entry (r, i) is data[r row + i step],
+// so that a transpose is a matrix too.
+
+export const matrix = (data, row, step = 1) => ({ data, row, step });
+export const transposed = ({ data, row, step }) => ({ data, row: step, step: row });
+
+const tile = new Float64Array(16);
+
+/**
+ * out (rows, columns) += a b^T, with a (rows, inner) and b (columns, inner).
+ *
+ * Four rows by four columns at a time, whose sums stay in registers. Where they do not come
+ * out even, the first line of a tile is read again and its sums are dropped.
+ */
+export function addProduct(out, a, b, [rows, columns, inner]) {
+  const [x, y] = [a.data, b.data];
+  for (let c = 0; c < columns; c += 4) {
+    const wide = Math.min(4, columns - c);
+    const j1 = wide > 1 ? b.row : 0;
+    const j2 = wide > 2 ? 2 * b.row : 0;
+    const j3 = wide > 3 ? 3 * b.row : 0;
+    for (let r = 0; r < rows; r += 4) {
+      const high = Math.min(4, rows - r);
+      const i1 = high > 1 ? a.row : 0;
+      const i2 = high > 2 ? 2 * a.row : 0;
+      const i3 = high > 3 ? 3 * a.row : 0;
+      let i = r * a.row;
+      let j = c * b.row;
+      let s0 = 0, s1 = 0, s2 = 0, s3 = 0, t0 = 0, t1 = 0, t2 = 0, t3 = 0;
+      let u0 = 0, u1 = 0, u2 = 0, u3 = 0, v0 = 0, v1 = 0, v2 = 0, v3 = 0;
+      for (let k = 0; k < inner; k++, i += a.step, j += b.step) {
+        const [p, q, m, n] = [y[j], y[j + j1], y[j + j2], y[j + j3]];
+        const s = x[i];
+        s0 += s * p;
+        s1 += s * q;
+        s2 += s * m;
+        s3 += s * n;
+        const t = x[i + i1];
+        t0 += t * p;
+        t1 += t * q;
+        t2 += t * m;
+        t3 += t * n;
+        const u = x[i + i2];
+        u0 += u * p;
+        u1 += u * q;
+        u2 += u * m;
+        u3 += u * n;
+        const v = x[i + i3];
+        v0 += v * p;
+        v1 += v * q;
+        v2 += v * m;
+        v3 += v * n;
+      }
+      tile[0] = s0;
+      tile[1] = s1;
+      tile[2] = s2;
+      tile[3] = s3;
+      tile[4] = t0;
+      tile[5] = t1;
+      tile[6] = t2;
+      tile[7] = t3;
+      tile[8] = u0;
+      tile[9] = u1;
+      tile[10] = u2;
+      tile[11] = u3;
+      tile[12] = v0;
+      tile[13] = v1;
+      tile[14] = v2;
+      tile[15] = v3;
+      for (let e = 0; e < high; e++) {
+        const at = (r + e) * columns + c;
+        for (let f = 0; f < wide; f++) out[at + f] += tile[4 * e + f];
+      }
+    }
+  }
+}

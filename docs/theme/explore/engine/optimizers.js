@@ -1,0 +1,33 @@
+// Optimizers as torch has them. State is float32, a step's arithmetic float64.
+
+/** Adam: a function that moves the parameters (by name) against their gradients. */
+export function adam(parameters, { betas = [0.9, 0.999], eps = 1e-8 } = {}) {
+  const [b1, b2] = betas;
+  const state = Object.values(parameters).map((parameter) => {
+    const size = parameter.value.length;
+    return [parameter, new Float32Array(size), new Float32Array(size)];
+  });
+  let [power1, power2] = [1, 1];
+  return (rate) => {
+    power1 *= b1;
+    power2 *= b2;
+    const size = rate / (1 - power1);
+    const root = Math.sqrt(1 - power2);
+    for (const [{ value, gradient }, m, v] of state) {
+      for (let i = 0; i < value.length; i++) {
+        const g = gradient[i];
+        m[i] = b1 * m[i] + (1 - b1) * g;
+        v[i] = b2 * v[i] + (1 - b2) * g * g;
+        value[i] -= (size * m[i]) / (Math.sqrt(v[i]) / root + eps);
+      }
+    }
+  };
+}
+
+/** Set all gradients to zero. */
+export const forget = (parameters) =>
+  Object.values(parameters).forEach(({ gradient }) => gradient.fill(0));
+
+/** Share of the peak rate at a step: up over `up` of the steps, then down to zero. */
+export const share = (step, steps, up) =>
+  step < up ? (step + 1) / up : (steps - step) / (steps - up);

@@ -1,0 +1,72 @@
+// One training run of a small decoder, step by step.
+
+import { decoder } from "./decoder.js";
+import { adam, forget, share } from "./optimizers.js";
+import { Random } from "./random.js";
+import { Tape } from "./tape.js";
+import { TASKS } from "./tasks.js";
+
+const rms = (x) => Math.sqrt(x.reduce((total, v) => total + v * v, 0) / x.length);
+
+/** Mean cosine between two tokens of a sequence, from the sum of their unit vectors. */
+function meanCosine({ value, rows, width }, time) {
+  let total = 0;
+  for (let first = 0; first < rows; first += time) {
+    const along = new Float64Array(width);
+    let own = 0;
+    for (let row = first; row < first + time; row++) {
+      let squares = 0;
+      for (let c = 0; c < width; c++) squares += value[row * width + c] ** 2;
+      if (squares === 0) continue;
+      for (let c = 0; c < width; c++) along[c] += value[row * width + c] / Math.sqrt(squares);
+      own += 1;
+    }
+    total += along.reduce((all, v) => all + v * v, 0) - own;
+  }
+  return total / (rows * (time - 1));
+}
+
+const HELD_OUT = 128; // sequences
+
+/**
+ * One training run, a step for each next(). options: placement, norm ("layer", "rms"),
+ * layers (0: the model without layers), d, heads, rate (the peak), warmup (share of the run
+ * on the way to it; then linear to zero), task, seed, steps, batch (sequences), time.
+ *
+ * next(rate) trains a step; a rate given is the peak from then on. Each yields { step, loss,
+ * gradient, cosine, size }: the loss before the step's update, in nats, and by depth, the
+ * embedding first, the RMS of the loss's gradient for the stream, the mean cosine between
+ * the tokens of a sequence, the RMS of the stream. The run ends early after a loss that is
+ * not finite. It returns the loss on held-out sequences, the same for every run of a task.
+ */
+export function* training(options) {
+  const { warmup = 0, seed = 0, steps = 600, batch = 8, time = 16 } = options;
+  const task = TASKS[options.task ?? "largest"];
+  const model = decoder({ d: 16, heads: 2, ...task, ...options }, new Random(seed));
+  const tape = new Tape();
+  const run = (random, sequences) => {
+    tape.clear();
+    const { tokens, targets } = task.draw(random, sequences, time);
+    return model.run(tape, tokens, targets, time);
+  };
+  const data = new Random(1000 + seed);
+  let { rate } = options;
+  let move;
+  for (let step = 0; step < steps; step++) {
+    const { loss, streams } = run(data, batch);
+    tape.backward();
+    move ??= adam(model.parameters); // which the first pass has drawn
+    const asked = yield {
+      step,
+      loss,
+      gradient: streams.map(({ gradient }) => rms(gradient)),
+      cosine: streams.map((stream) => meanCosine(stream, time)),
+      size: streams.map(({ value }) => rms(value)),
+    };
+    if (!Number.isFinite(loss)) break;
+    rate = asked ?? rate;
+    move(rate * share(step, steps, Math.round(warmup * steps)));
+    forget(model.parameters);
+  }
+  return run(new Random(2026), HELD_OUT).loss;
+}
