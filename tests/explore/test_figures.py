@@ -15,6 +15,7 @@ from tests.pages.reading import EN
 
 NAMES = explore.names()
 MOST_BYTES = 60_000  # script and style of a page with one figure, compressed
+MOST_BYTES_OF_ENGINE = 10_000
 FORBIDDEN = re.compile(
     r"\b(?:eval|Function|fetch|XMLHttpRequest|WebSocket|sendBeacon|import)\(|https?:"
 )
@@ -33,6 +34,11 @@ def test_figure_is_on_a_page(name):
 def test_figure_is_small(name):
     parts = explore.script(name).encode(), explore.STYLE.read_bytes()
     assert sum(len(gzip.compress(part)) for part in parts) <= MOST_BYTES
+
+
+def test_engine_is_small():
+    whole = explore.joined(*sorted(explore.ENGINE.glob("*.js"))).encode()
+    assert len(gzip.compress(whole)) <= MOST_BYTES_OF_ENGINE
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -1,11 +1,13 @@
 """A run in the browser's engine: its data, its schedule, what it says of the stream."""
 
 import math
+import re
 
 import pytest
 import torch
 from torch.nn import functional as F
 
+from scripts.site.pictures import explore
 from tests.explore.conftest import bits, floats, loaded
 
 SMALL = {"placement": "pre", "norm": "layer", "layers": 2, "rate": 0.01, "steps": 8}
@@ -59,6 +61,28 @@ def test_a_rate_holds_from_the_step_that_gets_it(engine):
     still, held_out = run(engine, rate=0)
     assert run(engine, rates=[None, 0])[1] == held_out != run(engine)[1]
     assert still[0] == moved[0]
+
+
+BROWSERS_OWN = re.compile(
+    r"Math\.(?!abs|floor|fround|imul|max|min|round|sign|sqrt|[A-Z])\w+"
+    r"|(?<!/)\*\* (?!\d)|\b(?:Date|performance|document|globalThis)\b"
+)
+
+
+def test_a_run_is_the_same_in_every_browser():
+    """Each may round exp, powers and the like in its own way, and has a clock."""
+    found = {
+        path.name: BROWSERS_OWN.findall(path.read_text(encoding="utf-8"))
+        for path in explore.modules(explore.ENGINE / "training.js")
+    }
+    edges = found.pop("elementary.js")  # infinities and NaN
+    assert edges == ["Math.log"]
+    assert len(found) >= 10 and not any(found.values()), found
+
+
+@pytest.mark.parametrize("planted", ["Math.exp(x)", "b ** k", "Math.random()"])
+def test_what_browsers_do_in_their_own_way_is_found(planted):
+    assert BROWSERS_OWN.search(planted)
 
 
 SHARES = "(steps, up) => Array.from({ length: steps }, (_, i) => share(i, steps, up))"
@@ -155,7 +179,7 @@ def test_profiles(engine):
 @pytest.mark.parametrize(
     ("check", "old", "new"),
     [
-        (profiles, "along.reduce((all, v) => all + v * v, 0) - own", "0"),
+        (profiles, "squared(along) - own", "0"),
         (profiles, "(rows * (time - 1))", "(rows * time)"),
         (profiles, "/ x.length)", ")"),
         (names_the_largest, "i % time ? most : 0", "most"),

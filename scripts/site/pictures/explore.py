@@ -23,6 +23,8 @@ ASSETS = "assets/explore/"
 IMPORT = re.compile(
     r'^import \{[^}]*\} from "(?P<file>\.{1,2}/[^"]+)";\n', re.MULTILINE
 )
+# Comments that have their lines to themselves: they stay in the source.
+COMMENT = re.compile(r"^ *(?://.*|/\*\*(?:[^*]|\*(?!/))*\*/)\n", re.MULTILINE)
 EXPORT = re.compile(r"^export (?=(?:const|function\*?|class) )", re.MULTILINE)
 
 
@@ -39,7 +41,14 @@ def joined(*paths: Path) -> str:
     """The code of modules and of all that they import, in one scope."""
     every = dict.fromkeys(module for path in paths for module in modules(path))
     texts = (path.read_text(encoding="utf-8") for path in every)
-    return "\n".join(EXPORT.sub("", IMPORT.sub("", text)).strip() for text in texts)
+    return "\n".join(map(bare, texts))
+
+
+def bare(text: str) -> str:
+    """A module without what only its source needs: comments, imports, exports."""
+    for part in (COMMENT, IMPORT, EXPORT):
+        text = part.sub("", text)
+    return text.strip()
 
 
 def names() -> list[str]:

@@ -9,7 +9,11 @@ ELEMENT = """export const shared = 2;
 """
 SUM = """import { shared } from "../figures/element.js";
 
-export function twice(x) { return shared * x; }
+/**
+ * Two * x.
+ */
+export function twice(x) { return shared * x; } // twice
+  // An inner line.
 export function* once(x) { yield x; }
 """
 FIGURE = """import { twice } from "../engine/sum.js";
@@ -46,6 +50,7 @@ def test_modules_stand_after_what_they_need_and_once(figures):
     assert names == ["element.js", "sum.js", "small.js"]
     code = explore.joined(figures / "figures/small.js", figures / "engine/sum.js")
     assert "import" not in code and "export" not in code
+    assert "Two" not in code and "inner" not in code
     assert code.startswith("const shared = 2;\nfunction twice(x)")
     assert code.count("const shared") == 1
     assert "\nfunction* once(x)" in code

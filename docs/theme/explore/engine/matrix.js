@@ -29,7 +29,10 @@ export function addProduct(out, a, b, [rows, columns, inner]) {
       let s0 = 0, s1 = 0, s2 = 0, s3 = 0, t0 = 0, t1 = 0, t2 = 0, t3 = 0;
       let u0 = 0, u1 = 0, u2 = 0, u3 = 0, v0 = 0, v1 = 0, v2 = 0, v3 = 0;
       for (let k = 0; k < inner; k++, i += a.step, j += b.step) {
-        const [p, q, m, n] = [y[j], y[j + j1], y[j + j2], y[j + j3]];
+        const p = y[j];
+        const q = y[j + j1];
+        const m = y[j + j2];
+        const n = y[j + j3];
         const s = x[i];
         s0 += s * p;
         s1 += s * q;

@@ -1,6 +1,7 @@
 // The tape's operations, but for activations and attention: each reads tensors of rows and
 // writes one.
 
+import { exp, log } from "./elementary.js";
 import { addProduct, matrix, transposed } from "./matrix.js";
 
 /** Rows of a table, one a token. */
@@ -61,55 +62,89 @@ export function sum(tape, x, z, alpha = 1, factor = null) {
   });
 }
 
+/** x times a learned number for each of the equal parts of a row. */
+export function scaled(tape, x, factors) {
+  const y = tape.result(x.rows, x.width);
+  const size = x.width / factors.width;
+  const factor = (i) => Math.floor((i % x.width) / size);
+  for (let i = 0; i < y.value.length; i++) y.value[i] = factors.value[factor(i)] * x.value[i];
+  return tape.record(y, () => {
+    const total = new Float64Array(factors.width);
+    for (let i = 0; i < y.value.length; i++) {
+      x.gradient[i] += factors.value[factor(i)] * y.gradient[i];
+      total[factor(i)] += x.value[i] * y.gradient[i];
+    }
+    addTo(factors.gradient, total);
+  });
+}
+
 /**
- * LayerNorm of each row, or RMSNorm without `centred`; a row may hold several vectors of
- * the gain's width. Squares overflow where those of float32 do.
+ * LayerNorm of each row, RMSNorm without `centred`; a row may hold several vectors of the
+ * gain's width. `across` the rows, it is BatchNorm, by `fixed` statistics where given. The
+ * result holds those of each line. Sums of squares overflow where those of float32 do.
  */
-export function norm(tape, x, { gain, bias, eps, centred }) {
+export function norm(tape, x, { gain, bias, eps, centred = true, across = false, fixed }) {
   const d = gain.width;
-  const count = x.value.length / d;
   const y = tape.result(x.rows, x.width);
   const hat = tape.zeros(x.value.length);
-  const scale = new Float64Array(count);
-  for (let n = 0; n < count; n++) {
-    const at = n * d;
-    let mean = 0;
-    if (centred) {
-      for (let c = 0; c < d; c++) mean += x.value[at + c];
-      mean /= d;
+  // A line: numbers that share a statistic; number j of it is that of feature(line, j).
+  const [lines, size] = across ? [d, x.rows] : [x.value.length / d, d];
+  const step = across ? d : 1;
+  const start = (line) => (across ? line : line * d);
+  const feature = (line, j) => (across ? line : j);
+  const { mean, variance } = fixed ?? {
+    mean: new Float64Array(lines),
+    variance: new Float64Array(lines),
+  };
+  const scale = new Float64Array(lines);
+  for (let line = 0; line < lines; line++) {
+    const first = start(line);
+    if (!fixed) {
+      let total = 0;
+      if (centred) for (let j = 0; j < size; j++) total += x.value[first + j * step];
+      const middle = total / size;
+      let squares = 0;
+      for (let j = 0; j < size; j++) {
+        const off = x.value[first + j * step] - middle;
+        squares += off * off;
+      }
+      mean[line] = middle;
+      variance[line] = Math.fround(squares) / size;
     }
-    let squares = 0;
-    for (let c = 0; c < d; c++) {
-      const off = x.value[at + c] - mean;
-      squares += off * off;
-    }
-    const r = 1 / Math.sqrt(Math.fround(squares) / d + eps);
-    scale[n] = r;
-    for (let c = 0; c < d; c++) {
-      const to = (x.value[at + c] - mean) * r;
-      hat[at + c] = to;
-      y.value[at + c] = to * gain.value[c] + (bias ? bias.value[c] : 0);
+    const middle = mean[line];
+    const r = 1 / Math.sqrt(variance[line] + eps);
+    scale[line] = r;
+    for (let j = 0; j < size; j++) {
+      const i = first + j * step;
+      const c = feature(line, j);
+      const to = (x.value[i] - middle) * r;
+      hat[i] = to;
+      y.value[i] = to * gain.value[c] + (bias ? bias.value[c] : 0);
     }
   }
+  y.statistics = { mean, variance, size: mean.map(() => size) };
   return tape.record(y, () => {
     const [dgain, dbias] = [new Float64Array(d), new Float64Array(d)];
-    for (let n = 0; n < count; n++) {
-      const at = n * d;
+    for (let line = 0; line < lines; line++) {
+      const first = start(line);
       let alike = 0;
       let along = 0;
-      for (let c = 0; c < d; c++) {
-        const dy = y.gradient[at + c];
+      for (let j = 0; j < size; j++) {
+        const i = first + j * step;
+        const c = feature(line, j);
+        const dy = y.gradient[i];
         const dhat = dy * gain.value[c];
         alike += dhat;
-        along += dhat * hat[at + c];
-        dgain[c] += dy * hat[at + c];
+        along += dhat * hat[i];
+        dgain[c] += dy * hat[i];
         dbias[c] += dy;
       }
-      alike = centred ? alike / d : 0;
-      along /= d;
-      for (let c = 0; c < d; c++) {
-        const dhat = y.gradient[at + c] * gain.value[c];
-        x.gradient[at + c] += scale[n] * (dhat - alike - hat[at + c] * along);
+      alike = centred && !fixed ? alike / size : 0;
+      along = fixed ? 0 : along / size;
+      for (let j = 0; j < size; j++) {
+        const i = first + j * step;
+        const dhat = y.gradient[i] * gain.value[feature(line, j)];
+        x.gradient[i] += scale[line] * (dhat - alike - hat[i] * along);
       }
     }
     addTo(gain.gradient, dgain);
@@ -143,9 +178,9 @@ export function crossEntropy(tape, logits, targets) {
     let most = -Infinity;
     for (let c = 0; c < width; c++) most = Math.max(most, logits.value[at + c]);
     let total = 0;
-    for (let c = 0; c < width; c++) total += Math.exp(logits.value[at + c] - most);
-    for (let c = 0; c < width; c++) share[at + c] = Math.exp(logits.value[at + c] - most) / total;
-    loss += Math.log(total) + most - logits.value[at + target];
+    for (let c = 0; c < width; c++) total += exp(logits.value[at + c] - most);
+    for (let c = 0; c < width; c++) share[at + c] = exp(logits.value[at + c] - most) / total;
+    loss += log(total) + most - logits.value[at + target];
   });
   return tape.record(loss / rows, () => {
     targets.forEach((target, r) => {

@@ -24,6 +24,35 @@ export function adam(parameters, { betas = [0.9, 0.999], eps = 1e-8 } = {}) {
   };
 }
 
+/** Gradient descent, with momentum. */
+export function sgd(parameters, { momentum = 0 } = {}) {
+  const state = Object.values(parameters).map((parameter) => [
+    parameter,
+    new Float32Array(parameter.value.length),
+  ]);
+  return (rate) => {
+    for (const [{ value, gradient }, speed] of state) {
+      for (let i = 0; i < value.length; i++) {
+        speed[i] = momentum * speed[i] + gradient[i];
+        value[i] -= rate * speed[i];
+      }
+    }
+  };
+}
+
+export const OPTIMIZERS = { adam, sgd };
+
+/** Scale all gradients together down to a norm of `most`; their norm before. */
+export function clip(parameters, most) {
+  const gradients = Object.values(parameters).map(({ gradient }) => gradient);
+  let squares = 0;
+  for (const each of gradients) for (let i = 0; i < each.length; i++) squares += each[i] * each[i];
+  const size = Math.sqrt(squares);
+  const factor = Math.min(1, most / (size + 1e-6));
+  for (const each of gradients) for (let i = 0; i < each.length; i++) each[i] *= factor;
+  return size;
+}
+
 /** Set all gradients to zero. */
 export const forget = (parameters) =>
   Object.values(parameters).forEach(({ gradient }) => gradient.fill(0));

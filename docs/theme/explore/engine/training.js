@@ -1,12 +1,13 @@
 // One training run of a small decoder, step by step.
 
 import { decoder } from "./decoder.js";
-import { adam, forget, share } from "./optimizers.js";
+import { OPTIMIZERS, clip, forget, share } from "./optimizers.js";
 import { Random } from "./random.js";
 import { Tape } from "./tape.js";
 import { TASKS } from "./tasks.js";
 
-const rms = (x) => Math.sqrt(x.reduce((total, v) => total + v * v, 0) / x.length);
+const squared = (x) => x.reduce((total, v) => total + v * v, 0);
+const rms = (x) => Math.sqrt(squared(x) / x.length);
 
 /** Mean cosine between two tokens of a sequence, from the sum of their unit vectors. */
 function meanCosine({ value, rows, width }, time) {
@@ -15,13 +16,13 @@ function meanCosine({ value, rows, width }, time) {
     const along = new Float64Array(width);
     let own = 0;
     for (let row = first; row < first + time; row++) {
-      let squares = 0;
-      for (let c = 0; c < width; c++) squares += value[row * width + c] ** 2;
-      if (squares === 0) continue;
-      for (let c = 0; c < width; c++) along[c] += value[row * width + c] / Math.sqrt(squares);
+      const token = value.subarray(row * width, row * width + width);
+      const length = Math.sqrt(squared(token));
+      if (length === 0) continue;
+      for (let c = 0; c < width; c++) along[c] += token[c] / length;
       own += 1;
     }
-    total += along.reduce((all, v) => all + v * v, 0) - own;
+    total += squared(along) - own;
   }
   return total / (rows * (time - 1));
 }
@@ -29,9 +30,10 @@ function meanCosine({ value, rows, width }, time) {
 const HELD_OUT = 128; // sequences
 
 /**
- * One training run, a step for each next(). options: placement, norm ("layer", "rms"),
- * layers (0: the model without layers), d, heads, rate (the peak), warmup (share of the run
- * on the way to it; then linear to zero), task, seed, steps, batch (sequences), time.
+ * One training run, a step for each next(). options: those of the decoder (with 0 layers
+ * the embedding, the placement's last norm and the head are left), optimizer ("adam",
+ * "sgd"), rate (the peak), warmup (share of the run on the way to it; then linear to zero),
+ * clip (of the gradient's norm), task, seed, steps, batch (sequences), time.
  *
  * next(rate) trains a step; a rate given is the peak from then on. Each yields { step, loss,
  * gradient, cosine, size }: the loss before the step's update, in nats, and by depth, the
@@ -41,21 +43,22 @@ const HELD_OUT = 128; // sequences
  */
 export function* training(options) {
   const { warmup = 0, seed = 0, steps = 600, batch = 8, time = 16 } = options;
+  const optimizer = OPTIMIZERS[options.optimizer ?? "adam"];
   const task = TASKS[options.task ?? "largest"];
   const model = decoder({ d: 16, heads: 2, ...task, ...options }, new Random(seed));
   const tape = new Tape();
-  const run = (random, sequences) => {
+  const run = (random, sequences, trains) => {
     tape.clear();
     const { tokens, targets } = task.draw(random, sequences, time);
-    return model.run(tape, tokens, targets, time);
+    return model.run(tape, tokens, targets, time, trains);
   };
   const data = new Random(1000 + seed);
   let { rate } = options;
   let move;
   for (let step = 0; step < steps; step++) {
-    const { loss, streams } = run(data, batch);
+    const { loss, streams } = run(data, batch, true);
     tape.backward();
-    move ??= adam(model.parameters); // which the first pass has drawn
+    move ??= optimizer(model.parameters); // which the first pass has drawn
     const asked = yield {
       step,
       loss,
@@ -65,8 +68,9 @@ export function* training(options) {
     };
     if (!Number.isFinite(loss)) break;
     rate = asked ?? rate;
+    if (options.clip) clip(model.parameters, options.clip);
     move(rate * share(step, steps, Math.round(warmup * steps)));
     forget(model.parameters);
   }
-  return run(new Random(2026), HELD_OUT).loss;
+  return run(new Random(2026), HELD_OUT, false).loss;
 }
