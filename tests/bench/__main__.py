@@ -8,21 +8,22 @@ import statistics
 import sys
 from collections.abc import Callable, Iterator
 
-from tests.bench import reload, site_build
+from tests.bench import engine, reload, site_build
 
 # By name: yields (what, seconds) pairs, one for each run.
 BENCHES: dict[str, Callable[[], Iterator[tuple[str, float]]]] = {
     "site": site_build.seconds,
     "reload": reload.seconds,
+    "engine": engine.seconds,
 }
 
 
 def line(what: str, seconds: list[float]) -> str:
     """One line: median, fastest and slowest."""
     low, middle, high = min(seconds), statistics.median(seconds), max(seconds)
-    return (
-        f"{what}: {middle:.2f} s, median of {len(seconds)} ({low:.2f} to {high:.2f} s)"
-    )
+    unit, scale = ("s", 1) if middle >= 1 else ("ms", 1000)
+    low, middle, high = (f"{scale * each:.3g}" for each in (low, middle, high))
+    return f"{what}: {middle} {unit}, median of {len(seconds)} ({low} to {high} {unit})"
 
 
 def main(names: list[str]) -> int:
