@@ -18,6 +18,7 @@ from scripts.site.reading.source import ROOT, SourceError
 
 FOLDER = ROOT / "docs" / "theme" / "explore"
 ENGINE, FIGURES = FOLDER / "engine", FOLDER / "figures"
+HOME = FOLDER / "home.js"
 STYLE = FIGURES / "explore.css"
 ASSETS = "assets/explore/"
 IMPORT = re.compile(
@@ -58,7 +59,12 @@ def names() -> list[str]:
 
 def script(name: str) -> str:
     """A figure and all that it needs as one classic script."""
-    return f'(() => {{\n"use strict";\n{joined(FIGURES / f"{name}.js")}\n}})();\n'
+    return classic(FIGURES / f"{name}.js")
+
+
+def classic(path: Path) -> str:
+    """A module and all that it needs, in a scope of its own."""
+    return f'(() => {{\n"use strict";\n{joined(path)}\n}})();\n'
 
 
 def ask(name: str, expression: str):
@@ -90,9 +96,10 @@ def text(name: str, language: str) -> str:
 
 
 def add(files, config) -> None:
-    """Publish each figure's script, and the stylesheet of all."""
+    """Publish the figures' scripts, their stylesheet and the home page's script."""
     for name in names():
         uri = f"{ASSETS}{name}.js"
         files.append(File.generated(config, uri, content=script(name)))
+    files.append(File.generated(config, "assets/home.js", content=classic(HOME)))
     style = STYLE.read_text(encoding="utf-8")
     files.append(File.generated(config, ASSETS + STYLE.name, content=style))

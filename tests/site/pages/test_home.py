@@ -1,5 +1,7 @@
 """The home page's live token computes what torch does; its claims hold."""
 
+import contextlib
+import json
 import re
 
 import pytest
@@ -7,9 +9,9 @@ import torch
 from torch.nn import functional as F
 
 from scripts.site.data import claims, reference_lists
-from scripts.site.reading.source import ROOT, SourceError
+from scripts.site.pictures import explore
+from scripts.site.reading.source import SourceError
 
-SCRIPT = ROOT / "docs/theme/overrides/assets/home.js"
 TOKENS = [
     [1.2, -0.4, 0.7, 2.1, -1.3, 0.2, 0.9, -0.6],
     [0.0] * 8,
@@ -19,14 +21,23 @@ TOKENS = [
 ]
 
 
-@pytest.fixture(scope="module")
-def script():
+@contextlib.contextmanager
+def running(old: str = "", new: str = ""):
+    """The page's script, with the one place that reads ``old`` reading ``new``."""
     from py_mini_racer import MiniRacer
 
+    source = explore.joined(explore.HOME)
+    assert not old or source.count(old) == 1, source.count(old)
     context = MiniRacer()
-    context.eval(SCRIPT.read_text(encoding="utf-8"))
+    context.eval(source.replace(old, new) if old else source)
     yield context
     context.close()
+
+
+@pytest.fixture(scope="module")
+def script():
+    with running() as context:
+        yield context
 
 
 def right(x, eps):
@@ -35,8 +46,9 @@ def right(x, eps):
 
 
 def agrees(script, x, eps) -> bool:
-    names = ("norms.rmsNorm", "norms.layerNorm")
-    found = [torch.tensor(script.call(n, x, eps)).double() for n in names]
+    calls = [f"normed({json.dumps(norm)}, {x}, {eps})" for norm in ("rms", "layer")]
+    found = [json.loads(script.eval(f"JSON.stringify({call})")) for call in calls]
+    found = [torch.tensor(y, dtype=torch.float64) for y in found]
     pairs = zip(found, right(x, eps), strict=True)
     return all(torch.allclose(a, b, rtol=1e-6, atol=1e-12) for a, b in pairs)
 
@@ -50,22 +62,16 @@ def test_the_live_token_computes_as_torch(script, token, eps):
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ("Math.sqrt(square + eps)", "(Math.sqrt(square) + eps)"),
-        ("sum + v * v, 0) / x.length", "sum + v * v, 0)"),
-        ("sum + v * v, 0) / x.length", "sum + v * v, 0) / (x.length - 1)"),
-        ("(v) => v - mean", "(v) => v"),
-        ("(sum, v) => sum + v, 0) / x.length", "(sum, v) => sum + v, 0)"),
+        ('norm === "layer" }', "true }"),
+        ('norm === "layer" }', "false }"),
+        ("shared(norm, [1, 1, x.length])", "shared(norm, [1, x.length, 1])"),
+        ("gain: x.map(() => 1)", "gain: x"),
+        ("x.map(() => 1), eps,", "x.map(() => 1), eps: 0,"),
     ],
 )
 def test_a_wrong_formula_does_not_agree(old, new):
-    from py_mini_racer import MiniRacer
-
-    source = SCRIPT.read_text(encoding="utf-8")
-    assert old in source
-    context = MiniRacer()
-    context.eval(source.replace(old, new))
-    assert not all(agrees(context, token, 1e-2) for token in TOKENS)
-    context.close()
+    with running(old, new) as wrong:
+        assert not all(agrees(wrong, token, 1e-2) for token in TOKENS)
 
 
 def test_the_dare_is_half_true():

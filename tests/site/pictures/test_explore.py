@@ -89,6 +89,7 @@ def test_scripts_and_style_are_published(figures, monkeypatch):
     assert sorted(files) == [
         "assets/explore/explore.css",
         "assets/explore/small.js",
+        "assets/home.js",
     ]
     assert {config for config, *_ in made} == {"config"}
     assert explore.script("small") in [content for *_, content in made]

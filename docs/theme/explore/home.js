@@ -1,21 +1,15 @@
 // The home page: a search, one token whose eight features a reader moves, and claims to
 // judge.
-// A classic script, so that a page opened as a file runs it; instant navigation runs it
-// again on each visit. Without scripts the claims stand with their verdicts folded.
+// Published as assets/home.js, a classic script with what it imports, so that a page opened
+// as a file runs it; instant navigation runs it again on each visit. Without scripts the
+// claims stand with their verdicts folded.
 
-// As torch computes them in float64, without gain and bias; ε stands under the root.
-globalThis.norms = {
-  rmsNorm: (x, eps = 1e-6) => {
-    const square = x.reduce((sum, v) => sum + v * v, 0) / x.length;
-    return x.map((v) => v / Math.sqrt(square + eps));
-  },
-  layerNorm: (x, eps = 1e-6) => {
-    const mean = x.reduce((sum, v) => sum + v, 0) / x.length;
-    return globalThis.norms.rmsNorm(
-      x.map((v) => v - mean),
-      eps,
-    );
-  },
+import { forward, shared } from "./engine/norms.js";
+
+/** LayerNorm ("layer") or RMSNorm ("rms") of one token, without gain and bias. */
+const normed = (norm, x, eps = 1e-6) => {
+  const cells = shared(norm, [1, 1, x.length]);
+  return [...forward(x, { cells, gain: x.map(() => 1), eps, centred: norm === "layer" }).y];
 };
 
 if (globalThis.customElements && !customElements.get("one-token")) {
@@ -138,9 +132,8 @@ if (globalThis.customElements && !customElements.get("one-token")) {
         const offset = Number(this.add.value);
         const factor = 2 ** Number(this.times.value);
         const token = before.map((v) => v * factor + offset);
-        const { rmsNorm, layerNorm } = globalThis.norms;
-        const furthest = [rmsNorm, layerNorm].map((norm, row) => {
-          const [old, now] = [norm(before), norm(token)];
+        const furthest = ["rms", "layer"].map((norm, row) => {
+          const [old, now] = [normed(norm, before), normed(norm, token)];
           this.rows[row].bars.forEach((bar, i) => this.draw(bar, old[i], now[i]));
           return Math.max(...now.map((v, i) => Math.abs(v - old[i])));
         });
