@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
+from scripts.measure import records
 from scripts.site.pictures import explore
 from tests.explore.conftest import bits, floats, loaded
 
@@ -64,7 +65,7 @@ def test_a_rate_holds_from_the_step_that_gets_it(engine):
 
 
 BROWSERS_OWN = re.compile(
-    r"Math\.(?!abs|floor|fround|imul|max|min|round|sign|sqrt|[A-Z])\w+"
+    r"Math\.(?!abs|ceil|floor|fround|imul|max|min|round|sign|sqrt|[A-Z])\w+"
     r"|(?<!/)\*\* (?!\d)|\b(?:Date|performance|document|globalThis)\b"
 )
 
@@ -193,3 +194,20 @@ def test_a_mistake_is_rejected(check, old, new):
 def test_a_loss_starts_near_that_of_guessing(engine):
     steps, _ = run(engine, steps=1)
     assert steps[0]["loss"] == pytest.approx(math.log(32), abs=1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [0, 3])
+def test_the_opening_ends_as_recorded_in_torch(engine, seed):
+    """Six layers: Pre-Norm learns, Post-Norm ends worse than no layers at all."""
+    found = records.find("running_maximum_loss")
+    record = next(each for each in found if each.kind == "cpu")
+    cell = {"quantity": "held_out", "d": 16, "rate": 0.01}
+    bare = record.select(arm="no_layers", **cell)
+    pre = record.select(arm="pre", layers=6, **cell)
+    assert len(bare) == len(pre) == 5
+    least = min(row["values"][-1] for row in bare)
+    most = max(row["values"][-1] for row in pre)
+    opening = {"layers": 6, "steps": 600, "seed": seed}
+    assert run(engine, placement="pre", **opening)[1] < 2 * most < least
+    assert run(engine, placement="post", **opening)[1] > least

@@ -34,6 +34,7 @@ export function attention(tape, q, k, v, { heads, time, cap }) {
   const width = d / heads;
   const scale = 1 / Math.sqrt(width);
   const y = tape.result(q.rows, d);
+  const [queries, keys, values, mixed] = [q, k, v, y].map(({ value }) => value);
   const weights = tape.zeros(q.rows * heads * time);
   const slopes = cap ? tape.zeros(weights.length) : null; // of the soft cap
   // Each query: where its features start, those of its sequence's first token, its
@@ -50,7 +51,7 @@ export function attention(tape, q, k, v, { heads, time, cap }) {
     let most = -Infinity;
     for (let j = 0, key = first; j <= position; j++, key += d) {
       let dot = 0;
-      for (let c = 0; c < width; c++) dot += q.value[query + c] * k.value[key + c];
+      for (let c = 0; c < width; c++) dot += queries[query + c] * keys[key + c];
       weights[at + j] = dot * scale;
       if (cap) {
         const outside = exp((-2 * Math.abs(dot * scale)) / cap);
@@ -63,21 +64,21 @@ export function attention(tape, q, k, v, { heads, time, cap }) {
     for (let j = 0; j <= position; j++) total += weights[at + j] = exp(weights[at + j] - most);
     for (let j = 0; j <= position; j++) weights[at + j] /= total;
     for (let c = 0; c < width; c++) {
-      let mixed = 0;
-      for (let j = 0; j <= position; j++) mixed += weights[at + j] * v.value[first + j * d + c];
-      y.value[query + c] = mixed;
+      let total = 0;
+      for (let j = 0; j <= position; j++) total += weights[at + j] * values[first + j * d + c];
+      mixed[query + c] = total;
     }
   });
   return tape.record(y, () => {
+    const [dq, dk, dv, dy] = [q, k, v, y].map(({ gradient }) => gradient);
     const ahead = new Float64Array(time); // gradients of the weights
     eachQuery((query, first, position, at) => {
       let mean = 0;
       for (let j = 0, key = first; j <= position; j++, key += d) {
         let dot = 0;
         for (let c = 0; c < width; c++) {
-          const dy = y.gradient[query + c];
-          dot += dy * v.value[key + c];
-          v.gradient[key + c] += weights[at + j] * dy;
+          dot += dy[query + c] * values[key + c];
+          dv[key + c] += weights[at + j] * dy[query + c];
         }
         ahead[j] = dot;
         mean += dot * weights[at + j];
@@ -86,8 +87,8 @@ export function attention(tape, q, k, v, { heads, time, cap }) {
         let slope = weights[at + j] * (ahead[j] - mean) * scale;
         if (cap) slope *= slopes[at + j];
         for (let c = 0; c < width; c++) {
-          q.gradient[query + c] += slope * k.value[key + c];
-          k.gradient[key + c] += slope * q.value[query + c];
+          dq[query + c] += slope * keys[key + c];
+          dk[key + c] += slope * queries[query + c];
         }
       }
     });

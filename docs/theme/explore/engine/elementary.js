@@ -18,9 +18,9 @@ for (let i = -LEAST - 1; i >= 0; i--) powers[i] = powers[i + 1] / 2;
 export function exp(x) {
   if (x > 709) return Infinity;
   if (x < -745) return 0;
-  const n = Math.floor(x * (PARTS / Math.LN2) + 0.5);
+  const n = (x * (PARTS / Math.LN2)) | 0;
   const r = x - n * (Math.LN2 / PARTS);
-  const series = 1 + r * (1 + r * (1 / 2 + r * (1 / 6 + r * (1 / 24 + r / 120))));
+  const series = 1 + r * (1 + r * (1 / 2 + r * (1 / 6 + r * (1 / 24 + r * (1 / 120 + r / 720)))));
   return series * roots[n & (PARTS - 1)] * powers[(n >> 5) - LEAST];
 }
 
