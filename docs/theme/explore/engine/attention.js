@@ -10,7 +10,7 @@ export function rotary(tape, x, { heads, time }) {
   const angles = Array.from({ length: time * half }, (_, i) =>
     turned(Math.floor(i / half) * exp((-2 * (i % half) * log(10000)) / width)),
   );
-  // A tape's gradient turns the other way.
+  // The gradient turns the other way.
   const turn = (from, to, way) => {
     for (let first = 0; first < from.length; first += width) {
       const position = Math.floor(first / x.width) % time;
