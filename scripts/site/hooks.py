@@ -21,7 +21,7 @@ from scripts.site.atlas import compare, downloads  # noqa: E402
 from scripts.site.data import citations, claims, facts, reference_lists  # noqa: E402
 from scripts.site.notebooks import judge, labs, page_notebooks  # noqa: E402
 from scripts.site.pages import coloured, names, resolved  # noqa: E402
-from scripts.site.pictures import explore  # noqa: E402
+from scripts.site.pictures import explore, playground  # noqa: E402
 from scripts.site.publish import (  # noqa: E402
     decks,
     llms,
@@ -129,6 +129,7 @@ def on_files(files, config, **_):
                 page_notebooks.add(file, files, config)
     published_records.add(files, config)
     explore.add(files, config)
+    playground.add(files, config)
     offline.add(files, config)
     with one_line("atlas"):
         downloads.add(files, config)

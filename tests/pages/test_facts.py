@@ -10,13 +10,14 @@ import pytest
 from scripts.measure import digest, look, records
 from scripts.site import atlas, render
 from scripts.site.data import citations, claims, facts, reference_lists
-from scripts.site.pictures import diagram, explore, gradient_bet
+from scripts.site.pictures import diagram, explore, gradient_bet, playground
 from scripts.site.questions import interview_pages, mock
 from scripts.site.reading.source import ROOT, without_fences
 
 NAME = re.compile(r"\[\[(.*?)\]\]")
-KINDS = "figures|designs|diagrams|explore|lists|claims|interview|bets|mock|atlas|cite"
-ALONE = ("figures", "designs", "diagrams", "explore")
+KINDS = "figures|designs|diagrams|explore|playground|lists|claims|interview|bets"
+KINDS += "|mock|atlas|cite"
+ALONE = ("figures", "designs", "diagrams", "explore", "playground")
 PARTS = re.compile(rf" (facts\.\w+\.\w+|(?:{KINDS})\.\w+) ")
 EXPERIMENTS = records.experiments()
 RECORDS = sorted(p for p in records.RECORDS.rglob("*") if p.is_file())
@@ -55,6 +56,7 @@ def known() -> dict[str, set[str]]:
         "atlas": set(atlas.NAMES),
         "interview": set(interview_pages.names()),
         "bets": set(gradient_bet.NAMES),
+        "playground": set(playground.NAMES),
         "mock": set(mock.NAMES),
         "cite": set(citations.references()),
     }

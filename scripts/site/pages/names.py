@@ -7,6 +7,7 @@
 `[[ explore.numbers ]]`             a live figure
 `[[ lists.glossary ]]`              what a page shows of docs/data
 `[[ bets.gradient ]]`               two recorded runs to bet on
+`[[ playground.screen ]]`           training runs in the reader's browser
 `[[ claims.attention_logits ]]`     the ledger's rows of a topic
 `[[ atlas.table ]]`                the model atlas's table and blocks
 `[[ interview.rms_norm ]]`          the interview questions of a group, quiz, sheet
@@ -32,7 +33,7 @@ from scripts.site.data.facts import (
     recorded,
     words,
 )
-from scripts.site.pictures import diagram, explore, gradient_bet, svg
+from scripts.site.pictures import diagram, explore, gradient_bet, playground, svg
 from scripts.site.questions import interview_pages, mock
 from scripts.site.reading.files import SourceError, read_text, where
 
@@ -59,6 +60,7 @@ def check_names(markdown: str) -> None:
             "diagrams": lambda: Names("diagram", dict.fromkeys(diagram.names())),
             "explore": lambda: Names("live figure", dict.fromkeys(explore.names())),
             "bets": lambda: Names("bet", dict.fromkeys(gradient_bet.NAMES)),
+            "playground": lambda: Names("playground", dict.fromkeys(playground.NAMES)),
             "lists": lambda: Names("list", dict.fromkeys(reference_lists.NAMES)),
             "claims": lambda: Names("list of claims", dict.fromkeys(claims.names())),
             "atlas": lambda: Names("part of the atlas", dict.fromkeys(atlas.NAMES)),
@@ -172,15 +174,15 @@ class Lists(Names):
         return self._make(name, self._language)
 
 
-class Bets(Names):
-    """Recorded runs to bet on, in the language of the page in hand."""
+class Rooted(Names):
+    """What ``make`` writes in the page's language, with the way to the site's root."""
 
-    def __init__(self, language, page_root):
-        super().__init__("bet", {})
-        self._language, self._root = language, page_root
+    def __init__(self, kind, language, page_root, make):
+        super().__init__(kind, {})
+        self._language, self._root, self._make = language, page_root, make
 
     def __missing__(self, name):
-        return gradient_bet.make(name, self._language, self._root())
+        return self._make(name, self._language, self._root())
 
 
 class Figures(Names):
@@ -215,7 +217,10 @@ def define_env(env):
     env.variables["designs"] = Designs(language)
     env.variables["diagrams"] = Diagrams(language, labels)
     env.variables["explore"] = Explore(language, page_root)
-    env.variables["bets"] = Bets(language, page_root)
+    env.variables["bets"] = Rooted("bet", language, page_root, gradient_bet.make)
+    env.variables["playground"] = Rooted(
+        "playground", language, page_root, playground.make
+    )
     env.variables["lists"] = Lists(language, reference_lists.make)
     env.variables["claims"] = Lists(language, claims.make)
     env.variables["atlas"] = Lists(language, atlas.make)

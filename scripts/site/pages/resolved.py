@@ -16,7 +16,7 @@ from scripts.site.data import designs, facts, reference_lists
 from scripts.site.data.facts import NAME
 from scripts.site.pages import names
 from scripts.site.pages.expand import expand
-from scripts.site.pictures import diagram, explore, gradient_bet
+from scripts.site.pictures import diagram, explore, gradient_bet, playground
 from scripts.site.questions import interview_pages, mock
 from scripts.site.reading.files import read_text
 from scripts.site.reading.source import (
@@ -174,6 +174,8 @@ def _resolve(text: str, language: str) -> str:
             return f"*{words['caption']}* {words['alt']}"
         if kind == "bets":
             return gradient_bet.text(rest, language)
+        if kind == "playground":
+            return playground.text(language)
         if kind == "explore":
             return explore.text(rest, language)
         if kind == "mock":

@@ -14,6 +14,7 @@ KINDS = {
     "diagrams": "d",
     "explore": "x",
     "bets": "gradient",
+    "playground": "screen",
     "lists": "glossary",
     "claims": "top",
     "atlas": "table",
@@ -48,6 +49,7 @@ def small(monkeypatch, tmp_path):
     monkeypatch.setattr(names.explore, "names", lambda: ["x"])
     monkeypatch.setattr(names.explore, "page", lambda *of: of)
     monkeypatch.setattr(names.gradient_bet, "make", lambda *of: of)
+    monkeypatch.setattr(names.playground, "make", lambda *of: of)
     monkeypatch.setattr(names.reference_lists, "NAMES", ("glossary",))
     monkeypatch.setattr(names.reference_lists, "make", maker("lists"))
     monkeypatch.setattr(names.claims, "names", lambda: ["top"])
@@ -158,6 +160,7 @@ def test_macros_write_in_the_language_and_from_the_page(environment):
         assert of[kind].a_b == f"<{kind} a_b en>"
     assert of["explore"].x == ("x", "en", "../../")
     assert of["bets"].gradient == ("gradient", "en", "../../")
+    assert of["playground"].screen == ("screen", "en", "../../")
     assert of["designs"].e == ("e", "en", names.designs.block)
     assert of["diagrams"].d == names.drawing("d", "en", LABELS)
     assert (of["facts"].e.a, of["cite"].one) == (1, 1)

@@ -1,0 +1,123 @@
+// What a run shows, told from its rows: what it learned, and from which step on layers
+// get no gradient or tokens are one vector. Rows are those of the engine.
+
+export const LEARNED = 0.5; // of the loss of a model without layers
+const DEAD = 0.01; // of the gradient behind the last layer
+const ONE_VECTOR = 0.99; // cosine of the tokens behind the last layer
+const WINDOW = 15; // steps whose median is taken
+export const LASTING = 30; // steps that a break has to last
+
+const middle = (values) => {
+  const sorted = [...values].sort((a, b) => a - b);
+  const half = sorted.length >> 1;
+  return sorted.length % 2 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
+};
+
+/** Medians over windows that lie evenly around each value, smaller at both ends. */
+function smooth(values) {
+  return values.map((_, i) => {
+    const half = Math.min(WINDOW >> 1, i, values.length - 1 - i);
+    return middle(values.slice(i - half, i + half + 1));
+  });
+}
+
+/** The longest stretch of a list in which all are true: [from, behind], or null. */
+export function longest(flags) {
+  let best = null;
+  let from = -1;
+  flags.forEach((flag, i) => {
+    if (flag && from < 0) from = i;
+    const ends = from >= 0 && (!flag || i === flags.length - 1);
+    if (!ends) return;
+    const to = flag ? i + 1 : i;
+    if (!best || to - from > best[1] - best[0]) best = [from, to];
+    from = -1;
+  });
+  return best && best[1] - best[0] >= LASTING ? best : null;
+}
+
+const during = (rows, flags, least) => {
+  const found = longest(flags);
+  if (!found) return null;
+  const [from, behind] = found;
+  return { from: rows[from].step, to: behind === rows.length ? null : rows[behind - 1].step, ...least(from, behind) };
+};
+
+/** From which step on which layers get less than DEAD of the last layer's gradient. */
+export function dead(rows) {
+  const layers = (rows[0]?.gradient.length ?? 1) - 1;
+  const shares = Array.from({ length: layers }, (_, layer) =>
+    smooth(rows.map(({ gradient }) => gradient[layer] / gradient[layers])),
+  );
+  const starved = rows.map((_, i) => shares.some((share) => share[i] < DEAD));
+  return during(rows, starved, (from, behind) => {
+    const typical = shares.map((share) => middle(share.slice(from, behind)));
+    const below = typical.flatMap((share, layer) => (share < DEAD ? [layer] : []));
+    return { layers: below, share: Math.min(...typical), layer: typical.indexOf(Math.min(...typical)) };
+  });
+}
+
+/** From which step on the tokens of a sequence are one vector behind the last layer. */
+export function alike(rows) {
+  const last = smooth(rows.map(({ cosine }) => cosine.at(-1)));
+  const flags = last.map((cosine) => cosine > ONE_VECTOR);
+  return during(rows, flags, (from, behind) => ({ cosine: middle(last.slice(from, behind)) }));
+}
+
+/** The first step whose loss is no number. */
+export const lost = (rows) => rows.find(({ loss }) => !Number.isFinite(loss))?.step ?? null;
+
+/**
+ * All that is told of a run; `held` is its loss on held-out sequences, null while it has
+ * not ended, `bare` that of a model without layers.
+ */
+export function told(rows, held, bare) {
+  const finite = lost(rows) === null;
+  const end = finite && Number.isFinite(held) ? held : null;
+  return {
+    complete: held !== null,
+    lost: lost(rows),
+    end,
+    learned: end !== null && end < LEARNED * bare,
+    better: end !== null && end < bare,
+    dead: finite ? dead(rows) : null,
+    alike: finite ? alike(rows) : null,
+  };
+}
+
+/** A lane of several runs: the end is their median, and more than half decide. */
+export function together(runs) {
+  const ends = runs.map(({ end }) => end ?? Infinity);
+  const most = (what) => runs.filter(what).length * 2 > runs.length;
+  return {
+    end: middle(ends),
+    ends,
+    runs: runs.length,
+    learners: runs.filter(({ learned }) => learned).length,
+    learned: most(({ learned }) => learned),
+    better: most(({ better }) => better),
+    complete: runs.every(({ complete }) => complete),
+    lost: runs[0].lost,
+    dead: runs[0].dead,
+    alike: runs[0].alike,
+  };
+}
+
+// Bets, and whether the outcome bears them out.
+
+/** The bets on so many lanes. */
+export const betsOn = (count) =>
+  count === 1
+    ? ["learns", "fails"]
+    : count === 2
+      ? ["first", "second", "both", "neither"]
+      : Array.from({ length: count + 1 }, (_, i) => `count${i}`);
+
+/** The bet that is right for lanes that learned or did not. */
+export function rightBet(learned) {
+  const count = learned.filter(Boolean).length;
+  if (learned.length === 1) return count ? "learns" : "fails";
+  if (learned.length > 2) return `count${count}`;
+  if (count === 1) return learned[0] ? "first" : "second";
+  return count ? "both" : "neither";
+}

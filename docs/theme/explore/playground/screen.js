@@ -1,0 +1,673 @@
+// The screen: lanes of training runs side by side, a bet that starts them, and what the
+// runs themselves say. All that is decided is decided in reading.js and challenges.js.
+
+import { CHALLENGES, decided, opened } from "./challenges.js";
+import { drawLane, marks, paint, panels, picture, stops } from "./drawing.js";
+import { LASTING, alike, betsOn, dead, together, rightBet, told } from "./reading.js";
+import { start } from "./runner.js";
+import {
+  LAYERS,
+  MAP_NAMES,
+  MOST_LANES,
+  NORMS_OFFERED,
+  OPENING,
+  PLACES,
+  RATES,
+  SEEDS,
+  TASKS,
+  WARMUPS,
+  normed,
+  optionsOf,
+  searchOf,
+  stateOf,
+} from "./state.js";
+import { WORDS, breaks, lossText, named } from "./words.js";
+
+const KEY = "norms-measured.playground"; // challenges solved
+const NAME = "gradient-playground";
+const LATER = ["sandwich", "deepnorm", "rezero", "none"]; // what a lane is added with
+const COARSE = 0.1; // of a run between two drawings where motion is unwanted
+const SERIES = { post: 1, pre: 2, deepnorm: 3, rezero: 4, sandwich: 5, normformer: 6 };
+
+const make = (tag, fields = {}, ...children) => {
+  const element = Object.assign(document.createElement(tag), fields);
+  element.append(...children);
+  return element;
+};
+
+const button = (text, act, className = "md-button") => {
+  const made = make("button", { type: "button", textContent: text, className });
+  made.addEventListener("click", act);
+  return made;
+};
+
+const solvedBefore = () => {
+  try {
+    const kept = JSON.parse(localStorage.getItem(KEY));
+    return Array.isArray(kept) ? kept : [];
+  } catch {
+    return [];
+  }
+};
+
+if (globalThis.customElements && !customElements.get(NAME)) {
+  const words = WORDS[document.documentElement.lang.startsWith("zh") ? "zh" : "en"];
+
+  customElements.define(
+    NAME,
+    class extends HTMLElement {
+      connectedCallback() {
+        this.why ??= this.querySelector("a");
+        this.bare = Number(this.dataset.bare);
+        this.solved = new Set(solvedBefore());
+        this.state = stateOf(location.search);
+        if (CHALLENGES[this.state.challenge]?.hidden) {
+          this.state = opened(this.state.challenge, this.state.seed);
+        } else if (!CHALLENGES[this.state.challenge]) this.state.challenge = "";
+        this.build();
+        this.reset();
+        this.resized = new ResizeObserver(() => this.draw());
+        this.resized.observe(this.places);
+        // The colours are the scheme's.
+        this.schemes = new MutationObserver(() => this.draw());
+        this.schemes.observe(document.body, { attributeFilter: ["data-md-color-scheme"] });
+      }
+
+      disconnectedCallback() {
+        this.halt();
+        this.resized?.disconnect();
+        this.schemes?.disconnect();
+      }
+
+      // The frame.
+
+      build() {
+        this.ask = make("div", { className: "ask" });
+        this.places = make("div", { className: "lanes" });
+        this.live = make("p", { className: "unseen" });
+        this.live.setAttribute("role", "status");
+        this.reading = make("p", { className: "reading", textContent: words.hint });
+        this.scale = make("div", { className: "scale" });
+        this.settings = make("div", { className: "settings" });
+        this.actions = make("div", { className: "actions" });
+        this.numbers = make("details", { hidden: true });
+        this.tasks = make("section", { className: "challenges" });
+        this.replaceChildren(
+          this.ask,
+          this.places,
+          make("div", { className: "under" }, this.scale, this.reading),
+          this.settings,
+          this.actions,
+          this.numbers,
+          this.tasks,
+          this.live,
+        );
+        this.choose();
+        this.act();
+      }
+
+      /** A choice among a few values as buttons, of which one is pressed. */
+      group(key, label, offered, text = String) {
+        const buttons = offered.map((value) => {
+          const made = button(text(value), () => this.set({ [key]: value }), "pick");
+          made.setAttribute("aria-pressed", value === this.state[key]);
+          return made;
+        });
+        const group = make("div", { className: "group" }, make("span", { textContent: label }), ...buttons);
+        group.setAttribute("role", "group");
+        group.setAttribute("aria-label", label);
+        group.renew = () => buttons.forEach((made, i) => made.setAttribute("aria-pressed", offered[i] === this.state[key]));
+        return group;
+      }
+
+      choose() {
+        this.rate = make("input", { type: "range", min: 0, max: RATES.length - 1, step: 1 });
+        this.rateText = make("output");
+        this.rate.addEventListener("input", () => this.moveRate(RATES[Number(this.rate.value)]));
+        const rate = make("label", { className: "group" }, make("span", { textContent: words.rate }), this.rate, this.rateText);
+        this.groups = [
+          this.group("layers", words.layers, LAYERS),
+          this.group("warmup", words.warmup, WARMUPS, (value) => `${value * 100}%`),
+          this.group("seeds", words.seeds, SEEDS),
+        ];
+        const [layers, warmup, seeds] = this.groups;
+        const task =
+          TASKS.length > 1
+            ? this.group("task", words.task, TASKS, (value) => words.tasks[value])
+            : make(
+                "p",
+                { className: "group" },
+                make("span", { textContent: words.task }),
+                make("b", { textContent: words.tasks[TASKS[0]] }),
+              );
+        if (task.renew) this.groups.push(task);
+        this.settings.replaceChildren(layers, rate, warmup, seeds, task);
+        this.mapGroup = this.group("map", words.map, MAP_NAMES, (value) => words.maps[value]);
+        this.groups.push(this.mapGroup);
+        this.bar = make("div", { className: "bar" });
+        this.scale.replaceChildren(this.mapGroup, this.bar);
+      }
+
+      act() {
+        this.again = button(words.replay, () => this.run());
+        this.fresh = button(words.fresh, () => this.set({ seed: (this.state.seed + 1) % 10000 }));
+        this.adds = button(words.add, () => this.addLane());
+        this.removes = button(words.remove, () => this.set({ lanes: this.state.lanes.slice(0, -1) }));
+        this.link = button(words.share, () => this.share());
+        this.save = button(words.picture, () => this.download());
+        this.actions.replaceChildren(this.again, this.fresh, this.adds, this.removes, this.link, this.save);
+      }
+
+      get hiddenNames() {
+        return Boolean(CHALLENGES[this.state.challenge]?.hidden) && this.chosen === null;
+      }
+
+      nameOf(i) {
+        return this.hiddenNames ? words.lane(i + 1) : named(this.state.lanes[i], words);
+      }
+
+      // What a reader sets.
+
+      set(change) {
+        this.state = { ...this.state, ...change };
+        const only = Object.keys(change);
+        if (only.length === 1 && only[0] === "map") {
+          this.repaint();
+          this.keep();
+          return;
+        }
+        this.reset();
+        this.keep();
+      }
+
+      /** Nothing has run: empty lanes, and the bet. */
+      reset() {
+        this.halt();
+        this.chosen = null;
+        this.cursor = null;
+        this.phase = "ready";
+        this.outcome = [];
+        const { lanes, steps, layers } = this.state;
+        this.lanes = lanes.map((_, i) => this.laneOf(i, steps, layers));
+        this.places.style.setProperty("--lanes", lanes.length);
+        this.places.replaceChildren(...this.lanes.map(({ figure }) => figure));
+        this.reading.textContent = words.hint;
+        this.numbers.hidden = true;
+        this.prompt();
+        this.renew();
+        this.draw();
+      }
+
+      renew() {
+        for (const group of this.groups) group.renew();
+        this.rate.value = RATES.indexOf(this.state.rate);
+        this.rateText.textContent = String(this.state.rate);
+        this.rate.setAttribute("aria-valuetext", String(this.state.rate));
+        const ended = this.phase === "ended" || this.phase === "stopped";
+        this.again.hidden = !ended;
+        this.fresh.hidden = !ended;
+        this.save.disabled = !ended;
+        const free = !CHALLENGES[this.state.challenge]?.hidden;
+        this.adds.hidden = !free || this.state.lanes.length >= MOST_LANES;
+        this.removes.hidden = !free || this.state.lanes.length < 2;
+        this.bar.replaceChildren(
+          make("i", {}),
+          make("p", {}, ...marks(this.state.map).map((text) => make("span", { textContent: text }))),
+          make("p", { textContent: words.scale[this.state.map] }),
+        );
+        this.bar.firstChild.style.background = `linear-gradient(90deg, ${stops(this.state.map)})`;
+        this.list();
+      }
+
+      keep() {
+        const hidden = CHALLENGES[this.state.challenge]?.hidden;
+        const search = searchOf(hidden ? { ...this.state, lanes: OPENING.lanes } : this.state);
+        const url = new URL(location.href);
+        url.search = search;
+        if (url.href !== location.href) history.replaceState(history.state, "", url);
+      }
+
+      addLane() {
+        const taken = this.state.lanes.map(({ place }) => place);
+        const place = LATER.find((each) => !taken.includes(each)) ?? "pre";
+        this.set({ lanes: [...this.state.lanes, { place, norm: "layer" }] });
+      }
+
+      moveRate(rate) {
+        if (this.phase !== "running") {
+          this.set({ rate });
+          this.rate.focus();
+          return;
+        }
+        this.state = { ...this.state, rate };
+        this.control.rate(rate);
+        for (const lane of this.lanes) lane.moves.push(lane.runs[0].length);
+        this.rateText.textContent = String(rate);
+        this.rate.setAttribute("aria-valuetext", String(rate));
+        this.keep();
+      }
+
+      // A lane's part of the page.
+
+      laneOf(i, steps, layers) {
+        const { place, norm } = this.state.lanes[i];
+        const head = make("figcaption");
+        const end = make("span", { className: "end" });
+        if (this.hiddenNames) head.append(make("b", { textContent: words.lane(i + 1) }));
+        else {
+          const pick = (label, offered, value, text, change) => {
+            const select = make(
+              "select",
+              { ariaLabel: label },
+              ...offered.map((each) => make("option", { value: each, textContent: text[each], selected: each === value })),
+            );
+            select.addEventListener("change", () => {
+              const lanes = this.state.lanes.map((lane, j) => (j === i ? { ...lane, ...change(select.value) } : lane));
+              this.set({ lanes });
+              this.places.children[i].querySelectorAll("select")[change === toNorm ? 1 : 0]?.focus();
+            });
+            return select;
+          };
+          const toPlace = (chosen) => ({ place: chosen, norm: normed(chosen) ? norm : "layer" });
+          const toNorm = (chosen) => ({ norm: chosen });
+          head.append(pick(words.place(i + 1), PLACES, place, words.places, toPlace));
+          if (normed(place)) head.append(pick(words.norm(i + 1), NORMS_OFFERED, norm, words.norms, toNorm));
+        }
+        head.append(end);
+        const canvas = make("canvas");
+        const box = make("div", { className: "map", tabIndex: 0 }, canvas);
+        box.setAttribute("role", "slider");
+        box.setAttribute("aria-label", words.read(this.nameOf(i)));
+        box.setAttribute("aria-valuemin", 0);
+        box.setAttribute("aria-valuemax", steps - 1);
+        box.setAttribute("aria-valuenow", 0);
+        box.setAttribute("aria-valuetext", words.hint);
+        const note = make("p", { className: "note" });
+        const image = make("canvas", { width: steps, height: layers + 1 });
+        const figure = make("figure", {}, head, box, note);
+        const lane = { figure, head, end, canvas, box, note, image, runs: [[]], held: [], painted: 0, moves: [], checked: 0, found: {}, said: new Set() };
+        const point = (event) => {
+          const { left, top, width } = box.getBoundingClientRect();
+          const places = panels(width, this.sizes, steps, layers, !this.hiddenNames);
+          this.read(i, places.step(event.clientX - left), places.layer(event.clientY - top));
+        };
+        box.addEventListener("pointerdown", point);
+        box.addEventListener("pointermove", (event) => {
+          if (event.buttons || event.pointerType === "mouse") point(event);
+        });
+        box.addEventListener("keydown", (event) => this.key(i, event));
+        return lane;
+      }
+
+      key(i, event) {
+        const wide = Math.max(1, Math.round(this.state.steps / 60));
+        const by = {
+          ArrowLeft: [-wide, 0],
+          ArrowRight: [wide, 0],
+          ArrowUp: [0, 1],
+          ArrowDown: [0, -1],
+          PageUp: [10 * wide, 0],
+          PageDown: [-10 * wide, 0],
+          Home: [-this.state.steps, 0],
+          End: [this.state.steps, 0],
+        }[event.key];
+        if (!by) return;
+        event.preventDefault();
+        const { step, layer } = this.cursor ?? { step: 0, layer: 0 };
+        this.read(i, step + by[0], layer + by[1]);
+      }
+
+      /** The same step in every lane; the one in hand is spelt out. */
+      read(i, step, layer) {
+        const rows = this.lanes[i].runs[0];
+        if (!rows.length) return;
+        const kept = (value, most) => Math.min(most, Math.max(0, value));
+        this.cursor = { step: kept(step, rows.length - 1), layer: kept(layer, this.state.layers) };
+        const row = rows[this.cursor.step];
+        const at = this.cursor.layer;
+        const said = words.reading({
+          step: this.cursor.step,
+          layer: at,
+          loss: row.loss,
+          gradient: row.gradient[at],
+          cosine: row.cosine[at],
+          size: row.size[at],
+        });
+        this.lanes[i].box.setAttribute("aria-valuenow", this.cursor.step);
+        this.lanes[i].box.setAttribute("aria-valuetext", said);
+        const name = make("b", { textContent: this.nameOf(i) });
+        this.reading.replaceChildren(name, ` ${said}`);
+        this.later();
+      }
+
+      // The bet, the run, the verdict.
+
+      prompt() {
+        const { lanes, layers, challenge } = this.state;
+        const names = lanes.map((_, i) => this.nameOf(i));
+        if (CHALLENGES[challenge]) {
+          const [title, text] = words.challenge[challenge];
+          const go = button(words.run, () => this.run(), "md-button md-button--primary");
+          this.ask.replaceChildren(
+            make("p", { className: "question" }, make("b", { textContent: title }), ` ${text}`),
+            make("p", { className: "bets" }, go),
+          );
+          return;
+        }
+        const asks = lanes.length === 1 ? words.ask.one : lanes.length === 2 ? words.ask.two : words.ask.many;
+        const opening = searchOf({ ...this.state, layers: OPENING.layers, seed: 0, map: OPENING.map }) === "";
+        const question = opening ? words.ask.opening(layers) : asks;
+        const bets = betsOn(lanes.length).map((id) =>
+          button(words.bets(id, names), () => this.run(id), "md-button md-button--primary"),
+        );
+        this.ask.replaceChildren(
+          make("p", { className: "question", textContent: question }),
+          make("p", { className: "bets" }, ...bets, button(words.just, () => this.run())),
+        );
+      }
+
+      run(bet = null) {
+        this.reset();
+        this.bet = bet;
+        this.phase = "running";
+        const { state } = this;
+        for (const lane of this.lanes) lane.runs = Array.from({ length: state.seeds }, () => []);
+        const jobs = [];
+        for (let run = 0; run < state.seeds; run++) {
+          state.lanes.forEach((_, lane) => jobs.push({ lane, run, options: optionsOf(state, lane, run) }));
+        }
+        this.progress = make("output");
+        const stop = button(words.stop, () => this.stop(), "md-button md-button--primary");
+        this.ask.replaceChildren(
+          make("p", { className: "question" }, this.progress),
+          make("p", { className: "bets" }, stop),
+        );
+        this.still = matchMedia("(prefers-reduced-motion: reduce)").matches;
+        this.drawnAt = 0;
+        this.renew();
+        stop.focus({ preventScroll: true });
+        this.control = start(jobs, {
+          engine: this.dataset.engine,
+          lanes: state.lanes.length,
+          heard: (job, rows, held) => this.heard(job, rows, held),
+          over: () => this.ended(),
+        });
+      }
+
+      heard({ lane: i, run }, rows, held) {
+        const lane = this.lanes[i];
+        if (held !== null) lane.held[run] = held;
+        lane.runs[run].push(...rows);
+        if (run === 0 && lane.runs[0].length - lane.checked >= LASTING) this.check(i);
+        const { steps, seeds } = this.state;
+        const done = Math.min(...this.lanes.map(({ runs }) => runs.reduce((sum, each) => sum + each.length, 0)));
+        if (this.still && done - this.drawnAt < COARSE * steps * seeds) return;
+        this.drawnAt = done;
+        this.progress.textContent = words.running(done, steps * seeds);
+        this.later();
+      }
+
+      /** Name a break as soon as it has lasted. */
+      check(i) {
+        const lane = this.lanes[i];
+        const rows = lane.runs[0];
+        lane.checked = rows.length;
+        lane.found = { lost: null, dead: dead(rows), alike: alike(rows) };
+        lane.note.textContent = breaks(lane.found, words).join(words.between);
+        for (const kind of ["dead", "alike"]) {
+          if (!lane.found[kind] || lane.said.has(kind)) continue;
+          lane.said.add(kind);
+          this.say(`${this.nameOf(i)}: ${words[kind](lane.found[kind])}`);
+        }
+      }
+
+      say(text) {
+        this.live.textContent = text;
+      }
+
+      halt() {
+        this.control?.stop();
+        this.control = null;
+      }
+
+      stop() {
+        this.halt();
+        this.phase = "stopped";
+        const step = Math.min(...this.lanes.map(({ runs }) => runs[0].length));
+        this.conclude(words.stopped(step));
+      }
+
+      ended() {
+        this.control = null;
+        this.phase = "ended";
+        const { state } = this;
+        this.outcome = this.lanes.map(({ runs, held }) => together(runs.map((rows, run) => told(rows, held[run], this.bare))));
+        this.lanes.forEach((lane, i) => {
+          const shown = this.outcome[i];
+          lane.found = shown;
+          lane.end.textContent = `${words.loss} ${words.end(shown)}`;
+          const found = breaks(shown, words);
+          lane.note.textContent = (found.length ? found : [words.whole]).join(words.between);
+          lane.note.classList.toggle("whole", !found.length);
+        });
+        if (this.hiddenNames) return this.offer();
+        this.judge();
+      }
+
+      /** The names are hidden: the reader says which map is the one. */
+      offer() {
+        this.lanes.forEach(({ figure, end }, i) => {
+          end.textContent = "";
+          figure.append(
+            button(words.choose, () => {
+              this.chosen = i;
+              this.judge();
+            }),
+          );
+        });
+        this.conclude(words.ask.hidden);
+      }
+
+      judge() {
+        const { state } = this;
+        const parts = [];
+        if (this.bet) {
+          const right = this.bet === rightBet(this.outcome.map(({ learned }) => learned));
+          parts.push(right ? words.right : words.wrong);
+        }
+        if (this.chosen !== null) {
+          parts.push(words.wasIt(this.nameOf(this.chosen)));
+          this.lanes.forEach(({ head, figure, end }, i) => {
+            head.querySelector("b").textContent = this.nameOf(i);
+            end.textContent = `${words.loss} ${words.end(this.outcome[i])}`;
+            figure.querySelector("button")?.remove();
+          });
+        }
+        if (state.challenge) {
+          const [title] = words.challenge[state.challenge];
+          const solved = decided(state.challenge, state, this.outcome, this.chosen);
+          if (solved) this.solve(state.challenge);
+          parts.push(solved ? words.solvedNow(title) : words.notNow(title));
+        }
+        const outcomes = this.outcome.map((lane, i) => words.outcome(this.nameOf(i), lane, this.bare));
+        this.conclude(parts.join(" "), outcomes);
+      }
+
+      conclude(verdict, outcomes = []) {
+        this.verdict = make("b", { textContent: verdict, tabIndex: -1 });
+        const said = [this.verdict, ` ${outcomes.join(" ")} `, ...(outcomes.length ? [this.why] : [])];
+        this.ask.replaceChildren(
+          make("p", { className: "question" }, ...said),
+          make("p", { className: "bets" }, this.again, this.fresh),
+        );
+        this.renew();
+        this.tabulate();
+        this.later();
+        const notes = this.lanes.map(({ note }, i) => note.textContent && `${this.nameOf(i)}: ${note.textContent}`);
+        this.say([verdict, ...outcomes, ...notes.filter(Boolean)].join(" "));
+        if (this.contains(document.activeElement) || document.activeElement === document.body) {
+          this.verdict.focus({ preventScroll: true });
+        }
+      }
+
+      solve(id) {
+        this.solved.add(id);
+        try {
+          localStorage.setItem(KEY, JSON.stringify([...this.solved]));
+        } catch {}
+      }
+
+      list() {
+        const rows = Object.keys(CHALLENGES).map((id) => {
+          const [title, text] = words.challenge[id];
+          const solved = this.solved.has(id);
+          const go = button(words.begin, () => {
+            this.state = opened(id, CHALLENGES[id].hidden ? 1 + Math.floor(Math.random() * 998) : 0);
+            this.reset();
+            this.keep();
+            this.ask.scrollIntoView({ block: "nearest" });
+            this.ask.querySelector("button").focus({ preventScroll: true });
+          });
+          go.setAttribute("aria-label", `${words.begin}: ${title}`);
+          return make(
+            "li",
+            { className: solved ? "solved" : "" },
+            make("b", { textContent: title }),
+            make("span", { textContent: text }),
+            make("i", { textContent: solved ? `✓ ${words.solved}` : words.open }),
+            go,
+          );
+        });
+        this.tasks.replaceChildren(make("h2", { textContent: words.challenges }), make("ul", {}, ...rows));
+      }
+
+      /** The runs as a table, for who does not see the maps. */
+      tabulate() {
+        const open = this.numbers.open;
+        const tables = this.lanes.map(({ runs: [rows] }, i) => {
+          const every = Math.max(1, Math.floor(rows.length / 10));
+          const chosen = rows.filter((_, at) => at % every === 0 || at === rows.length - 1);
+          const cells = chosen.map(({ step, loss, gradient, cosine }) =>
+            [step, lossText(loss), gradient[0].toExponential(1), gradient.at(-1).toExponential(1), cosine.at(-1).toFixed(3)].map(
+              (text) => String(text).replace("-", "−"),
+            ),
+          );
+          const line = (tag, texts) => make("tr", {}, ...texts.map((text) => make(tag, { textContent: text })));
+          return make(
+            "table",
+            {},
+            make("caption", { textContent: this.nameOf(i) }),
+            make("thead", {}, line("th", words.columns)),
+            make("tbody", {}, ...cells.map((texts) => line("td", texts))),
+          );
+        });
+        this.numbers.replaceChildren(make("summary", { textContent: words.table }), make("div", {}, ...tables));
+        this.numbers.hidden = false;
+        this.numbers.open = open;
+      }
+
+      async share() {
+        try {
+          await navigator.clipboard.writeText(location.href);
+          this.link.textContent = words.shared;
+        } catch {
+          const field = make("input", { type: "text", readOnly: true, value: location.href, ariaLabel: words.share });
+          this.link.after(field);
+          field.select();
+        }
+      }
+
+      // Drawing.
+
+      get sizes() {
+        const narrow = this.clientWidth < 720;
+        return { lossHeight: narrow ? 88 : 120, mapHeight: narrow ? 170 : 230 };
+      }
+
+      look() {
+        const style = getComputedStyle(this);
+        const token = (name) => style.getPropertyValue(name).trim();
+        const [ink, muted, line, panel, paper, accent] = ["ink", "muted", "line", "panel", "paper", "accent"].map((name) =>
+          token(`--${name}`),
+        );
+        const series = (place) => (SERIES[place] ? token(`--figure-${SERIES[place]}`) : ink);
+        return { ink, muted, line, panel, paper, accent, series, font: style.fontFamily, words, map: this.state.map };
+      }
+
+      later() {
+        this.asked ??= requestAnimationFrame(() => {
+          this.asked = undefined;
+          this.draw();
+        });
+      }
+
+      repaint() {
+        for (const lane of this.lanes) lane.painted = 0;
+        this.renew();
+        this.draw();
+      }
+
+      drawn(i, look, width) {
+        const lane = this.lanes[i];
+        const { steps, layers, lanes } = this.state;
+        if (lane.painted === 0) lane.image.getContext("2d").clearRect(0, 0, steps, layers + 1);
+        paint(lane.image, lane.runs[0], lane.painted, this.state.map);
+        lane.painted = lane.runs[0].length;
+        return {
+          steps,
+          layers,
+          width,
+          sizes: this.sizes,
+          bare: this.bare,
+          runs: lane.runs,
+          image: lane.image,
+          moves: lane.moves,
+          mark: lane.found.dead?.from ?? null,
+          cursor: this.cursor && this.cursor.step < lane.runs[0].length ? this.cursor : null,
+          hidden: this.hiddenNames,
+          colour: this.hiddenNames ? look.ink : look.series(lanes[i].place),
+        };
+      }
+
+      draw() {
+        if (!this.lanes || !this.isConnected) return;
+        const look = this.look();
+        const scale = devicePixelRatio || 1;
+        this.lanes.forEach(({ canvas, box }, i) => {
+          const width = box.clientWidth;
+          if (!width) return;
+          const { height } = panels(width, this.sizes, 1, 1, !this.hiddenNames);
+          const [wide, high] = [Math.round(width * scale), Math.round(height * scale)];
+          if (canvas.width !== wide || canvas.height !== high) {
+            Object.assign(canvas, { width: wide, height: high });
+            canvas.style.height = `${height}px`;
+          }
+          const context = canvas.getContext("2d");
+          context.setTransform(scale, 0, 0, scale, 0, 0);
+          drawLane(context, this.drawn(i, look, width), look);
+        });
+      }
+
+      download() {
+        const look = this.look();
+        const lanes = this.lanes.map((lane, i) => ({
+          ...this.drawn(i, look, 400),
+          name: this.nameOf(i),
+          endText: lane.end.textContent,
+          note: lane.note.textContent,
+        }));
+        const { host, pathname } = location;
+        const canvas = picture(lanes, look, {
+          title: words.title,
+          settings: words.settings(this.state),
+          address: host + pathname,
+        });
+        canvas.toBlob((blob) => {
+          const href = URL.createObjectURL(blob);
+          make("a", { href, download: "where-the-gradient-dies.png" }).click();
+          setTimeout(() => URL.revokeObjectURL(href), 1000);
+        });
+      }
+    },
+  );
+}
