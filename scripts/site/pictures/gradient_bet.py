@@ -33,6 +33,7 @@ WORDS = {
         "({no_layers_opening}): hardly any gradient gets past its middle, and its "
         "tokens have become nearly one vector. At a third of the rate it learns too.",
         "why": "Why?",
+        "train": "Train them yourself",
         "alt": "Maps of the gradient by layer and step. Pre-Norm stays coloured in all "
         "layers; Post-Norm turns pale in all but the last.",
     },
@@ -51,6 +52,7 @@ WORDS = {
         "（{no_layers_opening}）：梯度几乎过不了中间的层，各个 token 也几乎变成了"
         "同一个向量。学习率降到三分之一，它也学得会。",
         "why": "为什么？",
+        "train": "自己训练一遍",
         "alt": "两幅梯度图，横轴是步，纵轴是层。Pre-Norm 各层一直有颜色，Post-Norm 除"
         "最后一层外都褪了色。",
     },
@@ -76,7 +78,8 @@ def make(name: str, language: str, page_root: str) -> str:
         f'<p class="scale" aria-hidden="true">{words["small"]}{scale}'
         f"{words['large']}</p>"
         f'<p class="outcome">{words["verdict"]} <a href="{page_root}placement/'
-        f'pre-norm-vs-post-norm/#gradient-dies">{words["why"]}</a></p>'
+        f'pre-norm-vs-post-norm.md#gradient-dies">{words["why"]}</a> '
+        f'<a href="{page_root}playground/index.md">{words["train"]}</a></p>'
         "</gradient-bet></div>"
     )
 

@@ -33,7 +33,8 @@ def test_the_card_holds_both_runs(language):
     for arm in gradient_bet.ARMS:
         assert said[f"{arm}_opening"] in card
     assert card.count("<svg") == 2 and "{" not in card
-    assert 'href="../placement/pre-norm-vs-post-norm/#gradient-dies"' in card
+    assert 'href="../placement/pre-norm-vs-post-norm.md#gradient-dies"' in card
+    assert 'href="../playground/index.md"' in card
     assert "\n" not in card  # Markdown leaves one block of HTML as it is
     assert set(gradient_bet.WORDS["zh"]) == set(gradient_bet.WORDS["en"])
 

@@ -70,7 +70,8 @@ export function drawLane(context, lane, look) {
     context.stroke();
     context.setLineDash([]);
   };
-  context.clearRect(0, 0, width, places.height);
+  context.fillStyle = look.paper;
+  context.fillRect(0, 0, width, places.height);
   context.font = `11px ${look.font}`;
   context.textBaseline = "middle";
   context.lineWidth = 1;
@@ -174,7 +175,7 @@ export function picture(lanes, look, { title, settings, address }) {
   const height = panels(wide, sizes, 1, 1).height;
   const text = (size, weight = 400) => `${weight} ${size}px ${look.font}`;
   context.font = text(13);
-  const notes = lanes.map(({ note }) => wrapped(context, note, wide - 8));
+  const notes = lanes.map(({ note }) => wrapped(context, note, wide - LEFT - 8));
   const below = 20 * Math.max(...notes.map((lines) => lines.length));
   const width = 2 * edge + lanes.length * wide + (lanes.length - 1) * gap;
   const full = edge + 66 + 28 + height + below + 66;
@@ -200,7 +201,7 @@ export function picture(lanes, look, { title, settings, address }) {
     context.translate(x, y + 24);
     drawLane(context, lane, look);
     context.restore();
-    notes[i].forEach((line, n) => write(line, x + LEFT, y + 24 + height + 14 + 20 * n, text(13), look.accent));
+    notes[i].forEach((line, n) => write(line, x + LEFT, y + 24 + height + 14 + 20 * n, text(13), drawn[i].whole ? look.muted : look.accent));
   });
   const foot = full - 34;
   const bar = 180;

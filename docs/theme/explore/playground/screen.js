@@ -35,7 +35,7 @@ const make = (tag, fields = {}, ...children) => {
   return element;
 };
 
-const button = (text, act, className = "md-button") => {
+const button = (text, act, className = "act") => {
   const made = make("button", { type: "button", textContent: text, className });
   made.addEventListener("click", act);
   return made;
@@ -62,7 +62,8 @@ if (globalThis.customElements && !customElements.get(NAME)) {
         this.solved = new Set(solvedBefore());
         this.state = stateOf(location.search);
         if (CHALLENGES[this.state.challenge]?.hidden) {
-          this.state = opened(this.state.challenge, this.state.seed);
+          const { challenge, seed, steps, map } = this.state;
+          this.state = { ...opened(challenge, seed), steps, map };
         } else if (!CHALLENGES[this.state.challenge]) this.state.challenge = "";
         this.build();
         this.reset();
@@ -188,6 +189,7 @@ if (globalThis.customElements && !customElements.get(NAME)) {
         this.phase = "ready";
         this.outcome = [];
         const { lanes, steps, layers } = this.state;
+        this.places.classList.toggle("many", lanes.length > 2);
         this.lanes = lanes.map((_, i) => this.laneOf(i, steps, layers));
         this.places.style.setProperty("--lanes", lanes.length);
         this.places.replaceChildren(...this.lanes.map(({ figure }) => figure));
@@ -271,7 +273,9 @@ if (globalThis.customElements && !customElements.get(NAME)) {
           const toPlace = (chosen) => ({ place: chosen, norm: normed(chosen) ? norm : "layer" });
           const toNorm = (chosen) => ({ norm: chosen });
           head.append(pick(words.place(i + 1), PLACES, place, words.places, toPlace));
-          if (normed(place)) head.append(pick(words.norm(i + 1), NORMS_OFFERED, norm, words.norms, toNorm));
+          const norms = pick(words.norm(i + 1), NORMS_OFFERED, norm, words.norms, toNorm);
+          norms.style.visibility = normed(place) ? "" : "hidden"; // its place stays
+          head.append(norms);
         }
         head.append(end);
         const canvas = make("canvas");
@@ -347,7 +351,7 @@ if (globalThis.customElements && !customElements.get(NAME)) {
         const names = lanes.map((_, i) => this.nameOf(i));
         if (CHALLENGES[challenge]) {
           const [title, text] = words.challenge[challenge];
-          const go = button(words.run, () => this.run(), "md-button md-button--primary");
+          const go = button(words.run, () => this.run(), "act main");
           this.ask.replaceChildren(
             make("p", { className: "question" }, make("b", { textContent: title }), ` ${text}`),
             make("p", { className: "bets" }, go),
@@ -358,11 +362,11 @@ if (globalThis.customElements && !customElements.get(NAME)) {
         const opening = searchOf({ ...this.state, layers: OPENING.layers, seed: 0, map: OPENING.map }) === "";
         const question = opening ? words.ask.opening(layers) : asks;
         const bets = betsOn(lanes.length).map((id) =>
-          button(words.bets(id, names), () => this.run(id), "md-button md-button--primary"),
+          button(words.bets(id, names), () => this.run(id), "act main"),
         );
         this.ask.replaceChildren(
           make("p", { className: "question", textContent: question }),
-          make("p", { className: "bets" }, ...bets, button(words.just, () => this.run())),
+          make("p", { className: "bets" }, ...bets, button(words.just, () => this.run(), "act quiet")),
         );
       }
 
@@ -377,7 +381,7 @@ if (globalThis.customElements && !customElements.get(NAME)) {
           state.lanes.forEach((_, lane) => jobs.push({ lane, run, options: optionsOf(state, lane, run) }));
         }
         this.progress = make("output");
-        const stop = button(words.stop, () => this.stop(), "md-button md-button--primary");
+        const stop = button(words.stop, () => this.stop(), "act main");
         this.ask.replaceChildren(
           make("p", { className: "question" }, this.progress),
           make("p", { className: "bets" }, stop),
@@ -386,6 +390,8 @@ if (globalThis.customElements && !customElements.get(NAME)) {
         this.drawnAt = 0;
         this.renew();
         stop.focus({ preventScroll: true });
+        // On a phone the maps stand below the bets, and are what one wants to see now.
+        if (this.places.getBoundingClientRect().bottom > innerHeight) this.ask.scrollIntoView({ block: "start" });
         this.control = start(jobs, {
           engine: this.dataset.engine,
           lanes: state.lanes.length,
@@ -413,6 +419,7 @@ if (globalThis.customElements && !customElements.get(NAME)) {
         const rows = lane.runs[0];
         lane.checked = rows.length;
         lane.found = { lost: null, dead: dead(rows), alike: alike(rows) };
+        if (this.hiddenNames) return;
         lane.note.textContent = breaks(lane.found, words).join(words.between);
         for (const kind of ["dead", "alike"]) {
           if (!lane.found[kind] || lane.said.has(kind)) continue;
@@ -443,21 +450,24 @@ if (globalThis.customElements && !customElements.get(NAME)) {
         const { state } = this;
         this.outcome = this.lanes.map(({ runs, held }) => together(runs.map((rows, run) => told(rows, held[run], this.bare))));
         this.lanes.forEach((lane, i) => {
-          const shown = this.outcome[i];
-          lane.found = shown;
-          lane.end.textContent = `${words.loss} ${words.end(shown)}`;
-          const found = breaks(shown, words);
-          lane.note.textContent = (found.length ? found : [words.whole]).join(words.between);
-          lane.note.classList.toggle("whole", !found.length);
+          lane.found = this.outcome[i];
         });
         if (this.hiddenNames) return this.offer();
         this.judge();
       }
 
+      /** What a lane's run has come to, beside its name and under its map. */
+      conclusion(i) {
+        const lane = this.lanes[i];
+        lane.end.textContent = `${words.loss} ${words.end(this.outcome[i])}`;
+        const found = breaks(this.outcome[i], words);
+        lane.note.textContent = (found.length ? found : [words.whole]).join(words.between);
+        lane.note.classList.toggle("whole", !found.length);
+      }
+
       /** The names are hidden: the reader says which map is the one. */
       offer() {
-        this.lanes.forEach(({ figure, end }, i) => {
-          end.textContent = "";
+        this.lanes.forEach(({ figure }, i) => {
           figure.append(
             button(words.choose, () => {
               this.chosen = i;
@@ -477,12 +487,13 @@ if (globalThis.customElements && !customElements.get(NAME)) {
         }
         if (this.chosen !== null) {
           parts.push(words.wasIt(this.nameOf(this.chosen)));
-          this.lanes.forEach(({ head, figure, end }, i) => {
+          this.lanes.forEach(({ head, figure, box }, i) => {
             head.querySelector("b").textContent = this.nameOf(i);
-            end.textContent = `${words.loss} ${words.end(this.outcome[i])}`;
+            box.setAttribute("aria-label", words.read(this.nameOf(i)));
             figure.querySelector("button")?.remove();
           });
         }
+        this.lanes.forEach((_, i) => this.conclusion(i));
         if (state.challenge) {
           const [title] = words.challenge[state.challenge];
           const solved = decided(state.challenge, state, this.outcome, this.chosen);
@@ -490,12 +501,12 @@ if (globalThis.customElements && !customElements.get(NAME)) {
           parts.push(solved ? words.solvedNow(title) : words.notNow(title));
         }
         const outcomes = this.outcome.map((lane, i) => words.outcome(this.nameOf(i), lane, this.bare));
-        this.conclude(parts.join(" "), outcomes);
+        this.conclude(parts.join(words.between), outcomes);
       }
 
       conclude(verdict, outcomes = []) {
         this.verdict = make("b", { textContent: verdict, tabIndex: -1 });
-        const said = [this.verdict, ` ${outcomes.join(" ")} `, ...(outcomes.length ? [this.why] : [])];
+        const said = [this.verdict, ` ${outcomes.join(words.between)} `, ...(outcomes.length ? [this.why] : [])];
         this.ask.replaceChildren(
           make("p", { className: "question" }, ...said),
           make("p", { className: "bets" }, this.again, this.fresh),
@@ -622,7 +633,7 @@ if (globalThis.customElements && !customElements.get(NAME)) {
           runs: lane.runs,
           image: lane.image,
           moves: lane.moves,
-          mark: lane.found.dead?.from ?? null,
+          mark: this.hiddenNames ? null : (lane.found.dead?.from ?? null),
           cursor: this.cursor && this.cursor.step < lane.runs[0].length ? this.cursor : null,
           hidden: this.hiddenNames,
           colour: this.hiddenNames ? look.ink : look.series(lanes[i].place),
@@ -655,6 +666,7 @@ if (globalThis.customElements && !customElements.get(NAME)) {
           name: this.nameOf(i),
           endText: lane.end.textContent,
           note: lane.note.textContent,
+          whole: lane.note.classList.contains("whole"),
         }));
         const { host, pathname } = location;
         const canvas = picture(lanes, look, {
