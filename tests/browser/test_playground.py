@@ -145,7 +145,7 @@ def test_a_picture_is_saved_and_a_challenge_told(screen, browser_checks):
     element = screen(query="?challenge=blind&seed=4&steps=20")
     page = element.page
     assert element.locator("select").count() == 0
-    element.locator(".bets button").click()
+    element.locator(".bets button").first.click()
     choices = element.locator("figure button")
     choices.nth(3).wait_for(timeout=WAIT)
     assert not any(element.locator(".note").all_inner_texts())
@@ -155,13 +155,31 @@ def test_a_picture_is_saved_and_a_challenge_told(screen, browser_checks):
     assert "Post-Norm" in element.locator("figcaption b").all_inner_texts()
     page.reload()
     assert element.locator(".challenges .solved").count() == 1
-    element.locator(".bets button").click()
+    element.locator(".bets button").first.click()
     choices.nth(3).wait_for(timeout=WAIT)
     with page.expect_download() as saved:
         element.locator(".actions button").last.click()
     assert saved.value.suggested_filename.endswith(".png")
     assert saved.value.path().read_bytes()[:4] == b"\x89PNG"
     browser_checks.add(6)
+
+
+def test_a_refused_worker_is_replaced(site, open_page, browser_checks):
+    """The page trains in slices of time, as it does from files."""
+    page, refused = open_page(), []
+
+    def answer(route):
+        if len(refused) < 2:  # a worker for each lane
+            refused.append(route.abort())
+        else:
+            route.continue_()
+
+    page.route("**/training.js", answer)
+    page.goto(f"{site[1]}en/{PATH}{SHORT}")
+    element = page.locator("gradient-playground")
+    bet(element)
+    assert steps(element) == [40, 40] and len(refused) == 2
+    browser_checks.add(1)
 
 
 def test_as_a_file_it_trains_on_the_page(open_page, tmp_path, browser_checks):

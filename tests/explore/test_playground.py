@@ -168,6 +168,13 @@ def addresses_hold_the_state(ask):
     written = ask(f"searchOf({changed})")
     assert ask(f"stateOf('?{written}')") == ask(f"({changed})")
     assert ask(f"stateOf('{written.replace(',', '%2C')}')") == ask(f"({changed})")
+    for name in ask("Object.keys(CHALLENGES)"):
+        for seed in (0, 5):
+            own = f"{{ ...opened('{name}', {seed}), rate: 0.01, layers: 2 }}"
+            written = ask(f"searchOf({own}, baseOf({own}))")
+            assert f"challenge={name}" in written and "lanes" not in written
+            there = f"stateOf('{written}', baseOf(stateOf('{written}')))"
+            assert ask(there) == ask(f"({own})")
     for broken in (
         "layers=7",
         "rate=1e9",
@@ -259,6 +266,8 @@ def test_law(law, ask):
         ("lanes.every(({ complete }) => complete) &&", ""),
         ("lanes.length <= MOST_LANES &&", ""),
         ('.replaceAll("%2C", ",")', ""),
+        ("value ?? base[key]", "value ?? OPENING[key]"),
+        ("seed), seed: 0 }", "seed) }"),
         ("norm: normed(place) ? norm", "norm: true ? norm"),
         ("(LIGHTEST - DARKEST) * t,", "(LIGHTEST - DARKEST) * t * t,"),
         ("(at - from) / (to - from)", "(at - from) / (from - to)"),

@@ -59,6 +59,9 @@ export function opened(id, seed = 0) {
   return { ...OPENING, ...opening, lanes, seed, challenge: id };
 }
 
+/** What a state is told from in an address: its challenge's opening, or the first of all. */
+export const baseOf = ({ challenge, seed }) => (CHALLENGES[challenge] ? { ...opened(challenge, seed), seed: 0 } : OPENING);
+
 /** Whether a run decides a challenge; a run that was stopped decides none. */
 export function decided(id, state, lanes, chosen = null) {
   const challenge = CHALLENGES[id];

@@ -43,7 +43,7 @@ export const ramp = (name) =>
 export const MAPS = {
   gradient: { ramp: "warm", from: -7, to: -2, marks: [-7, -6, -5, -4, -3, -2], log: true },
   cosine: { ramp: "cool", from: 1, to: 0, marks: [1, 0.75, 0.5, 0.25, 0] },
-  size: { ramp: "cool", from: -1, to: 3, marks: [-1, 0, 1, 2, 3], log: true },
+  size: { ramp: "cool", from: -1, to: 2, marks: [-1, 0, 1, 2], log: true },
 };
 
 /** Which level of its ramp a value has on a map; null for what is no number. */

@@ -13,86 +13,107 @@ export const atOnce = (lanes, jobs, cores) => Math.min(jobs, Math.max(lanes, Mat
  * Returns {stop, rate}: both work at once.
  */
 export function start(jobs, { engine, lanes, heard, over }) {
-  const waiting = [...jobs];
   let open = jobs.length;
-  let halted = false;
   let moved;
-  const ended = () => {
-    open -= 1;
-    if (!open && !halted) over();
+  let runs;
+  const given = {
+    engine,
+    lanes,
+    heard(job, rows, held) {
+      heard(job, rows, held);
+      if (held === null) return;
+      open -= 1;
+      if (!open) over();
+    },
+    // A rate moved during the run is also that of what starts later.
+    begun: ({ options }) => (moved ? { ...options, rate: moved } : options),
   };
-  // A rate moved during the run is also that of what starts later.
-  const begun = (options) => (moved ? { ...options, rate: moved } : options);
+  if (location.protocol === "file:") runs = inSlices(jobs, given);
+  else runs = inWorkers(jobs, { ...given, refused: () => (runs = inSlices(jobs, given)) });
+  return {
+    stop: () => runs.stop(),
+    rate(value) {
+      moved = value;
+      runs.rate(value);
+    },
+  };
+}
 
-  if (location.protocol === "file:") return slices();
-  const workers = [];
+function inWorkers(jobs, { engine, lanes, heard, begun, refused }) {
+  const waiting = [...jobs];
+  const workers = new Set();
+  let began = false;
+  const stop = () => {
+    for (const worker of workers) worker.terminate();
+    workers.clear();
+  };
   const take = () => {
     const job = waiting.shift();
     if (!job) return;
     const worker = new Worker(engine);
-    workers.push(worker);
-    worker.addEventListener("message", ({ data }) => {
-      heard(job, data.rows, data.held);
-      if (!data.done) return;
-      worker.terminate();
-      take();
-      ended();
+    workers.add(worker);
+    worker.addEventListener("error", () => {
+      if (began || !workers.size) return;
+      stop();
+      refused();
     });
-    worker.postMessage({ options: begun(job.options) });
+    worker.addEventListener("message", ({ data }) => {
+      if (!workers.has(worker)) return; // stopped
+      began = true;
+      if (data.done) {
+        worker.terminate();
+        workers.delete(worker);
+        take();
+      }
+      heard(job, data.rows, data.held);
+    });
+    worker.postMessage({ options: begun(job) });
   };
   const count = atOnce(lanes, jobs.length, navigator.hardwareConcurrency || 2);
   for (let i = 0; i < count; i++) take();
   return {
-    stop() {
-      halted = true;
-      for (const worker of workers) worker.terminate();
-    },
+    stop,
     rate(value) {
-      moved = value;
       for (const worker of workers) worker.postMessage({ rate: value });
     },
   };
+}
 
-  function slices() {
-    const turns = new MessageChannel();
-    let runs = [];
-    let at = 0;
-    const go = () => {
-      if (halted) return;
-      const until = performance.now() + SLICE;
-      do {
-        while (runs.length < lanes && waiting.length) {
-          const job = waiting.shift();
-          runs.push({ job, steps: globalThis.training(begun(job.options)) });
-        }
-        if (!runs.length) return;
-        const run = runs[at++ % runs.length];
-        const { value, done } = run.steps.next(run.rate);
-        run.rate = undefined;
-        heard(run.job, done ? [] : [value], done ? value : null);
-        if (done) {
-          runs = runs.filter((each) => each !== run);
-          ended();
-        }
-      } while (performance.now() < until && !halted);
-      turns.port2.postMessage(null);
-    };
-    turns.port1.onmessage = go;
-    const ready = () => turns.port2.postMessage(null);
-    if (globalThis.training) ready();
-    else {
-      const script = Object.assign(document.createElement("script"), { src: engine, onload: ready });
-      document.head.append(script);
+function inSlices(jobs, { engine, lanes, heard, begun }) {
+  const waiting = [...jobs];
+  const turns = new MessageChannel();
+  let runs = [];
+  let at = 0;
+  let halted = false;
+  const turn = () => {
+    while (runs.length < lanes && waiting.length) {
+      const job = waiting.shift();
+      runs.push({ job, steps: globalThis.training(begun(job)) });
     }
-    return {
-      stop() {
-        halted = true;
-        turns.port1.close();
-      },
-      rate(value) {
-        moved = value;
-        for (const run of runs) run.rate = value;
-      },
-    };
-  }
+    if (!runs.length) return false;
+    const run = runs[at++ % runs.length];
+    const { value, done } = run.steps.next(run.rate);
+    run.rate = undefined;
+    if (done) runs = runs.filter((each) => each !== run);
+    heard(run.job, done ? [] : [value], done ? value : null);
+    return true;
+  };
+  turns.port1.onmessage = () => {
+    const until = performance.now() + SLICE;
+    let more = !halted;
+    while (more && performance.now() < until) more = turn() && !halted;
+    if (more) turns.port2.postMessage(null);
+  };
+  const ready = () => turns.port2.postMessage(null);
+  if (globalThis.training) ready();
+  else document.head.append(Object.assign(document.createElement("script"), { src: engine, onload: ready }));
+  return {
+    stop() {
+      halted = true;
+      turns.port1.close();
+    },
+    rate(value) {
+      for (const run of runs) run.rate = value;
+    },
+  };
 }

@@ -1,7 +1,7 @@
 // The screen: lanes of training runs side by side, a bet that starts them, and what the
 // runs themselves say. All that is decided is decided in reading.js and challenges.js.
 
-import { CHALLENGES, decided, opened } from "./challenges.js";
+import { CHALLENGES, baseOf, decided, opened } from "./challenges.js";
 import { drawLane, marks, paint, panels, picture, stops } from "./drawing.js";
 import { LASTING, alike, betsOn, dead, together, rightBet, told } from "./reading.js";
 import { start } from "./runner.js";
@@ -60,11 +60,8 @@ if (globalThis.customElements && !customElements.get(NAME)) {
         this.why ??= this.querySelector("a");
         this.bare = Number(this.dataset.bare);
         this.solved = new Set(solvedBefore());
-        this.state = stateOf(location.search);
-        if (CHALLENGES[this.state.challenge]?.hidden) {
-          const { challenge, seed, steps, map } = this.state;
-          this.state = { ...opened(challenge, seed), steps, map };
-        } else if (!CHALLENGES[this.state.challenge]) this.state.challenge = "";
+        this.state = stateOf(location.search, baseOf(stateOf(location.search)));
+        if (!CHALLENGES[this.state.challenge]) this.state.challenge = "";
         this.build();
         this.reset();
         this.resized = new ResizeObserver(() => this.draw());
@@ -151,7 +148,11 @@ if (globalThis.customElements && !customElements.get(NAME)) {
 
       act() {
         this.again = button(words.replay, () => this.run());
-        this.fresh = button(words.fresh, () => this.set({ seed: (this.state.seed + 1) % 10000 }));
+        this.fresh = button(words.fresh, () => {
+          const seed = (this.state.seed + 1) % 10000;
+          const { challenge } = this.state;
+          this.set(CHALLENGES[challenge]?.hidden ? { seed, lanes: opened(challenge, seed).lanes } : { seed });
+        });
         this.adds = button(words.add, () => this.addLane());
         this.removes = button(words.remove, () => this.set({ lanes: this.state.lanes.slice(0, -1) }));
         this.link = button(words.share, () => this.share());
@@ -187,6 +188,7 @@ if (globalThis.customElements && !customElements.get(NAME)) {
         this.chosen = null;
         this.cursor = null;
         this.phase = "ready";
+        this.classList.add("idle");
         this.outcome = [];
         const { lanes, steps, layers } = this.state;
         this.places.classList.toggle("many", lanes.length > 2);
@@ -222,10 +224,8 @@ if (globalThis.customElements && !customElements.get(NAME)) {
       }
 
       keep() {
-        const hidden = CHALLENGES[this.state.challenge]?.hidden;
-        const search = searchOf(hidden ? { ...this.state, lanes: OPENING.lanes } : this.state);
         const url = new URL(location.href);
-        url.search = search;
+        url.search = searchOf(this.state, baseOf(this.state));
         if (url.href !== location.href) history.replaceState(history.state, "", url);
       }
 
@@ -244,6 +244,7 @@ if (globalThis.customElements && !customElements.get(NAME)) {
         this.state = { ...this.state, rate };
         this.control.rate(rate);
         for (const lane of this.lanes) lane.moves.push(lane.runs[0].length);
+        this.say(words.moved(this.lanes[0].runs[0].length, rate));
         this.rateText.textContent = String(rate);
         this.rate.setAttribute("aria-valuetext", String(rate));
         this.keep();
@@ -354,7 +355,7 @@ if (globalThis.customElements && !customElements.get(NAME)) {
           const go = button(words.run, () => this.run(), "act main");
           this.ask.replaceChildren(
             make("p", { className: "question" }, make("b", { textContent: title }), ` ${text}`),
-            make("p", { className: "bets" }, go),
+            make("p", { className: "bets" }, go, button(words.leave, () => this.set({ challenge: "" }), "act quiet")),
           );
           return;
         }
@@ -374,6 +375,7 @@ if (globalThis.customElements && !customElements.get(NAME)) {
         this.reset();
         this.bet = bet;
         this.phase = "running";
+        this.classList.remove("idle");
         const { state } = this;
         for (const lane of this.lanes) lane.runs = Array.from({ length: state.seeds }, () => []);
         const jobs = [];
@@ -461,7 +463,8 @@ if (globalThis.customElements && !customElements.get(NAME)) {
         const lane = this.lanes[i];
         lane.end.textContent = `${words.loss} ${words.end(this.outcome[i])}`;
         const found = breaks(this.outcome[i], words);
-        lane.note.textContent = (found.length ? found : [words.whole]).join(words.between);
+        const seed = this.state.seeds > 1 ? [words.ofSeed(this.state.seed)] : [];
+        lane.note.textContent = [...seed, ...(found.length ? found : [words.whole])].join(words.between);
         lane.note.classList.toggle("whole", !found.length);
       }
 

@@ -1,8 +1,8 @@
 // What a reader has set, and the address that holds it. A value that is not among those
 // offered is as it was at first.
 
-export const PLACES = ["pre", "post", "sandwich", "branch_output", "deepnorm", "rezero", "none"];
-export const NORMS_OFFERED = ["layer", "rms"];
+export const PLACES = ["pre", "post", "sandwich", "branch_output", "deepnorm", "normformer", "rezero", "none"];
+export const NORMS_OFFERED = ["layer", "rms", "batch"];
 export const LAYERS = [2, 6, 12];
 export const RATES = [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1];
 export const WARMUPS = [0, 0.1, 0.5];
@@ -62,23 +62,24 @@ const READ = {
   challenge: (text) => (/^[a-z]+$/.test(text) ? text : undefined),
 };
 
-/** The state that an address holds, given as what stands behind its question mark. */
-export function stateOf(search) {
+/** The state that an address holds behind its question mark; `base` is the rest of it. */
+export function stateOf(search, base = OPENING) {
   const pairs = search.replace(/^\?/, "").split("&");
   const held = new Map(pairs.map((pair) => [pair.split("=")[0], pair.slice(pair.indexOf("=") + 1).replaceAll("%2C", ",")]));
   const found = Object.entries(READ).map(([key, read]) => {
     const value = held.has(key) ? read(held.get(key)) : undefined;
-    return [key, value ?? OPENING[key]];
+    return [key, value ?? base[key]];
   });
   return Object.fromEntries(found);
 }
 
 const written = (key, value) => (key === "lanes" ? value.map(laneText).join(",") : String(value));
 
-/** What of a state differs from the opening, as what stands behind a question mark. */
-export function searchOf(state) {
+/** What of a state differs from its base, as what stands behind a question mark. */
+export function searchOf(state, base = OPENING) {
+  const named = (key) => key === "challenge" && state[key];
   return Object.keys(READ)
-    .filter((key) => written(key, state[key]) !== written(key, OPENING[key]))
+    .filter((key) => named(key) || written(key, state[key]) !== written(key, base[key]))
     .map((key) => `${key}=${written(key, state[key])}`)
     .join("&");
 }

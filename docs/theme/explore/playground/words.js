@@ -46,7 +46,7 @@ const PLACE_NAMES = {
 
 const EN = {
   places: { ...PLACE_NAMES, sandwich: "Sandwich norm", branch_output: "Norm on branch output", none: "No norm" },
-  norms: { layer: "LayerNorm", rms: "RMSNorm" },
+  norms: { layer: "LayerNorm", rms: "RMSNorm", batch: "BatchNorm" },
   ask: {
     opening: (layers) =>
       `Two decoders of ${layers} layers: the same start, the same data. Only the place of the norm differs. Which one learns?`,
@@ -112,6 +112,7 @@ const EN = {
     `${to === null ? `From step ${from} on` : `From step ${from} to ${to}`} the tokens of a sequence are one vector (cosine ${cosine.toFixed(3)}).`,
   lost: (step) => `At step ${step} the loss is no longer a number.`,
   whole: "Every layer gets its gradient to the end.",
+  ofSeed: (seed) => `Seed ${seed}:`,
   moved: (step, rate) => `At step ${step} the rate was moved to ${rate}.`,
   reading: ({ step, layer, loss, gradient, cosine, size }) =>
     `step ${step}, loss ${lossText(loss)}; ${layer === 0 ? "embedding" : `layer ${layer}`}: gradient ${sized(gradient)}, cosine ${Number.isFinite(cosine) ? cosine.toFixed(2) : "NaN"}, size ${sized(size)}`,
@@ -122,12 +123,13 @@ const EN = {
   challenges: "Challenges",
   challenge: {
     rescue: ["Rescue Post-Norm", "Six layers, norm after the sum: make it learn."],
-    steady: ["Without touching the rate", "The rate stays at 0.01, the norm after the sum. Warm-up for half the run does not save it. What does?"],
+    steady: ["Without touching the rate", "The rate stays at 0.01, the norm after the sum. Warm-up for half the run does not save this one. What does?"],
     kill: ["Kill Pre-Norm", "It shrugs off three times the rate. Keep it from learning."],
     bare: ["No norm at all", "End below Pre-Norm, side by side, with a model that has no norm."],
     blind: ["Four maps without names", "Run them, then say which is Post-Norm."],
   },
   begin: "Try it",
+  leave: "Leave the challenge",
   solved: "Solved",
   open: "Not solved yet",
   solvedNow: (title) => `Solved: ${title}.`,
@@ -142,7 +144,7 @@ const EN = {
 
 const ZH = {
   places: { ...PLACE_NAMES, sandwich: "夹心归一化", branch_output: "归一化分支输出", none: "不归一化" },
-  norms: { layer: "LayerNorm", rms: "RMSNorm" },
+  norms: { layer: "LayerNorm", rms: "RMSNorm", batch: "BatchNorm" },
   ask: {
     opening: (layers) => `两个 ${layers} 层的解码器，起点相同，数据相同，只有归一化的位置不同。哪一个学得会？`,
     two: "哪一道学得会？",
@@ -197,6 +199,7 @@ const ZH = {
     `第 ${from} 步${to === null ? "起" : `到第 ${to} 步`}，一个序列的各个 token 成了同一个向量（余弦 ${cosine.toFixed(3)}）。`,
   lost: (step) => `第 ${step} 步，损失不再是数。`,
   whole: "每一层直到最后都拿得到梯度。",
+  ofSeed: (seed) => `种子 ${seed}：`,
   moved: (step, rate) => `第 ${step} 步把学习率改成了 ${rate}。`,
   reading: ({ step, layer, loss, gradient, cosine, size }) =>
     `第 ${step} 步，损失 ${lossText(loss)}；${layer === 0 ? "嵌入" : `第 ${layer} 层`}：梯度 ${sized(gradient)}，余弦 ${Number.isFinite(cosine) ? cosine.toFixed(2) : "NaN"}，大小 ${sized(size)}`,
@@ -207,12 +210,13 @@ const ZH = {
   challenges: "挑战",
   challenge: {
     rescue: ["救活 Post-Norm", "六层，归一化在相加之后：让它学会。"],
-    steady: ["不许动学习率", "学习率留在 0.01，归一化留在相加之后。预热半程也救不了它，什么救得了？"],
+    steady: ["不许动学习率", "学习率留在 0.01，归一化留在相加之后。预热半程也没救回这一次，什么救得了？"],
     kill: ["弄垮 Pre-Norm", "三倍的学习率它不在乎。让它学不会。"],
     bare: ["一个归一化都不用", "和 Pre-Norm 并排，用没有归一化的模型，损失降到它以下。"],
     blind: ["四幅没有名字的图", "先训练，再指出哪幅是 Post-Norm。"],
   },
   begin: "试试",
+  leave: "不做挑战了",
   solved: "已解",
   open: "还没解",
   solvedNow: (title) => `解出来了：${title}。`,

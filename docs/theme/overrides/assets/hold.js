@@ -30,6 +30,7 @@
     }
     started() {
       const worker = new Started(this.url);
+      worker.addEventListener("error", () => this.dispatchEvent(new Event("error")));
       worker.addEventListener("message", ({ data }) => this.dispatchEvent(new MessageEvent("message", { data })));
       return worker;
     }
