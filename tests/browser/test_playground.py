@@ -199,6 +199,23 @@ def test_as_a_file_it_trains_on_the_page(open_page, tmp_path, browser_checks):
     browser_checks.add(1)
 
 
+def test_reached_from_another_page_and_left_during_a_run(visit, browser_checks):
+    page = visit("en/labs/deep-stack/", viewport=VIEWPORTS["desktop"])
+    page.locator(".md-tabs a[href*=playground]").click()
+    element = page.locator("gradient-playground")
+    element.locator(".bets button").first.click()
+    page.wait_for_function(
+        "() => document.querySelector('gradient-playground').lanes[0].runs[0].length",
+        timeout=WAIT,
+    )
+    left = element.element_handle()
+    page.locator(".md-tabs a[href*=foundations]").click()
+    page.wait_for_url("**/foundations/**")
+    element.wait_for(state="detached")
+    assert left.evaluate("e => e.control === null")
+    browser_checks.add(2)
+
+
 def test_without_scripts_the_recorded_run_is_there(site, open_page, browser_checks):
     page = open_page(java_script_enabled=False)
     page.goto(f"{site[1]}zh/{PATH}")

@@ -71,6 +71,9 @@ def breaks_are_found(ask):
     noisy = ask("dead(run({ shares: (t) => [t % 10 ? 1e-4 : 1, 1] }))")
     assert noisy and noisy["to"] is None and noisy["from"] <= 1
     assert ask("dead(run({ shares: () => [0.02, 1] }))") is None
+    # Three layers that take turns: somewhere it is always thin, nowhere for most steps.
+    turns = "(t) => [0, 1, 2].map((i) => (Math.floor(t / 20) % 3 === i ? 1e-4 : 1))"
+    assert ask(f"dead(run({{ shares: {turns}, steps: 300 }}))") is None
     assert ask("alike(run({ cosine: (t) => (t < 70 ? 0.9 : 0.995) }))") == {
         "from": 70,
         "to": None,

@@ -4,7 +4,7 @@
 export const LEARNED = 0.5; // of the loss of a model without layers
 const DEAD = 0.01; // of the gradient behind the last layer
 const ONE_VECTOR = 0.99; // cosine of the tokens behind the last layer
-const WINDOW = 15; // steps whose median is taken
+const WINDOW = 15; // steps, of which most have to agree
 export const LASTING = 30; // steps that a break has to last
 
 const middle = (values) => {
@@ -13,11 +13,13 @@ const middle = (values) => {
   return sorted.length % 2 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
 };
 
-/** Medians over windows that lie evenly around each value, smaller at both ends. */
-function smooth(values) {
-  return values.map((_, i) => {
-    const half = Math.min(WINDOW >> 1, i, values.length - 1 - i);
-    return middle(values.slice(i - half, i + half + 1));
+/** Where most of the flags around each are set, in windows that are smaller at both ends. */
+function mostly(flags) {
+  const sums = [0];
+  flags.forEach((flag, i) => sums.push(sums[i] + Number(flag)));
+  return flags.map((_, i) => {
+    const half = Math.min(WINDOW >> 1, i, flags.length - 1 - i);
+    return sums[i + half + 1] - sums[i - half] > half;
   });
 }
 
@@ -36,31 +38,34 @@ export function longest(flags) {
   return best && best[1] - best[0] >= LASTING ? best : null;
 }
 
-const during = (rows, flags, least) => {
+const during = (rows, flags, typical) => {
   const found = longest(flags);
   if (!found) return null;
   const [from, behind] = found;
-  return { from: rows[from].step, to: behind === rows.length ? null : rows[behind - 1].step, ...least(from, behind) };
+  const seen = typical(from, behind);
+  return seen && { from: rows[from].step, to: behind === rows.length ? null : rows[behind - 1].step, ...seen };
 };
 
 /** From which step on which layers get less than DEAD of the last layer's gradient. */
 export function dead(rows) {
   const layers = (rows[0]?.gradient.length ?? 1) - 1;
   const shares = Array.from({ length: layers }, (_, layer) =>
-    smooth(rows.map(({ gradient }) => gradient[layer] / gradient[layers])),
+    rows.map(({ gradient }) => gradient[layer] / gradient[layers]),
   );
-  const starved = rows.map((_, i) => shares.some((share) => share[i] < DEAD));
-  return during(rows, starved, (from, behind) => {
+  const starved = shares.map((share) => mostly(share.map((v) => v < DEAD)));
+  const any = rows.map((_, i) => starved.some((flags) => flags[i]));
+  return during(rows, any, (from, behind) => {
     const typical = shares.map((share) => middle(share.slice(from, behind)));
     const below = typical.flatMap((share, layer) => (share < DEAD ? [layer] : []));
-    return { layers: below, share: Math.min(...typical), layer: typical.indexOf(Math.min(...typical)) };
+    const share = Math.min(...typical);
+    return below.length ? { layers: below, share, layer: typical.indexOf(share) } : null;
   });
 }
 
 /** From which step on the tokens of a sequence are one vector behind the last layer. */
 export function alike(rows) {
-  const last = smooth(rows.map(({ cosine }) => cosine.at(-1)));
-  const flags = last.map((cosine) => cosine > ONE_VECTOR);
+  const last = rows.map(({ cosine }) => cosine.at(-1));
+  const flags = mostly(last.map((cosine) => cosine > ONE_VECTOR));
   return during(rows, flags, (from, behind) => ({ cosine: middle(last.slice(from, behind)) }));
 }
 
@@ -69,9 +74,9 @@ export const lost = (rows) => rows.find(({ loss }) => !Number.isFinite(loss))?.s
 
 /**
  * All that is told of a run; `held` is its loss on held-out sequences, null while it has
- * not ended, `bare` that of a model without layers.
+ * not ended, `bare` that of a model without layers. Breaks are looked for where `breaks`.
  */
-export function told(rows, held, bare) {
+export function told(rows, held, bare, breaks = true) {
   const finite = lost(rows) === null;
   const end = finite && Number.isFinite(held) ? held : null;
   return {
@@ -80,8 +85,8 @@ export function told(rows, held, bare) {
     end,
     learned: end !== null && end < LEARNED * bare,
     better: end !== null && end < bare,
-    dead: finite ? dead(rows) : null,
-    alike: finite ? alike(rows) : null,
+    dead: finite && breaks ? dead(rows) : null,
+    alike: finite && breaks ? alike(rows) : null,
   };
 }
 

@@ -120,7 +120,7 @@ if (globalThis.customElements && !customElements.get(NAME)) {
 
       choose() {
         this.rate = make("input", { type: "range", min: 0, max: RATES.length - 1, step: 1 });
-        this.rateText = make("output");
+        this.rateText = make("b");
         this.rate.addEventListener("input", () => this.moveRate(RATES[Number(this.rate.value)]));
         const rate = make("label", { className: "group" }, make("span", { textContent: words.rate }), this.rate, this.rateText);
         this.groups = [
@@ -382,7 +382,7 @@ if (globalThis.customElements && !customElements.get(NAME)) {
         for (let run = 0; run < state.seeds; run++) {
           state.lanes.forEach((_, lane) => jobs.push({ lane, run, options: optionsOf(state, lane, run) }));
         }
-        this.progress = make("output");
+        this.progress = make("span"); // not a live region: it changes with each step
         const stop = button(words.stop, () => this.stop(), "act main");
         this.ask.replaceChildren(
           make("p", { className: "question" }, this.progress),
@@ -450,7 +450,7 @@ if (globalThis.customElements && !customElements.get(NAME)) {
         this.control = null;
         this.phase = "ended";
         const { state } = this;
-        this.outcome = this.lanes.map(({ runs, held }) => together(runs.map((rows, run) => told(rows, held[run], this.bare))));
+        this.outcome = this.lanes.map(({ runs, held }) => together(runs.map((rows, run) => told(rows, held[run], this.bare, run === 0))));
         this.lanes.forEach((lane, i) => {
           lane.found = this.outcome[i];
         });
@@ -584,6 +584,7 @@ if (globalThis.customElements && !customElements.get(NAME)) {
         try {
           await navigator.clipboard.writeText(location.href);
           this.link.textContent = words.shared;
+          setTimeout(() => (this.link.textContent = words.share), 2000);
         } catch {
           const field = make("input", { type: "text", readOnly: true, value: location.href, ariaLabel: words.share });
           this.link.after(field);
