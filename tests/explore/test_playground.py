@@ -324,7 +324,7 @@ def test_what_is_offered_the_engine_has(ask):
     known = explore.joined(explore.ENGINE / "training.js")
     for place in ask("PLACES"):
         assert re.search(rf"^  {place}: \{{", known, re.MULTILINE), place
-    for task in ask("TASKS"):
+    for task in ask("TASK_NAMES"):
         assert re.search(rf"^  {task}: \{{", known, re.MULTILINE), task
 
 

@@ -104,6 +104,7 @@ export function drawLane(context, lane, look) {
   }
 
   write(look.words.maps[look.map], LEFT, map.y - HEAD / 2);
+  write(look.words.up, LEFT + map.width, map.y - HEAD / 2, "right");
   context.fillStyle = look.panel;
   context.fillRect(map.x, map.y, map.width, map.height);
   context.imageSmoothingEnabled = false;
@@ -130,6 +131,9 @@ export function drawLane(context, lane, look) {
     line(at(step), top, at(step), top + 8, look.ink);
   }
   if (cursor) {
+    context.lineWidth = 3; // seen on dark and on light cells
+    line(at(cursor.step), map.y, at(cursor.step), map.y + map.height, look.paper);
+    context.lineWidth = 1;
     line(at(cursor.step), top, at(cursor.step), map.y + map.height, look.ink);
     const y = middle(cursor.layer) - cell / 2;
     context.strokeStyle = look.paper;

@@ -14,7 +14,7 @@ import {
   PLACES,
   RATES,
   SEEDS,
-  TASKS,
+  TASK_NAMES,
   WARMUPS,
   normed,
   optionsOf,
@@ -130,13 +130,13 @@ if (globalThis.customElements && !customElements.get(NAME)) {
         ];
         const [layers, warmup, seeds] = this.groups;
         const task =
-          TASKS.length > 1
-            ? this.group("task", words.task, TASKS, (value) => words.tasks[value])
+          TASK_NAMES.length > 1
+            ? this.group("task", words.task, TASK_NAMES, (value) => words.tasks[value])
             : make(
                 "p",
                 { className: "group" },
                 make("span", { textContent: words.task }),
-                make("b", { textContent: words.tasks[TASKS[0]] }),
+                make("b", { textContent: words.tasks[TASK_NAMES[0]] }),
               );
         if (task.renew) this.groups.push(task);
         this.settings.replaceChildren(layers, rate, warmup, seeds, task);

@@ -7,7 +7,7 @@ export const LAYERS = [2, 6, 12];
 export const RATES = [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1];
 export const WARMUPS = [0, 0.1, 0.5];
 export const SEEDS = [1, 5];
-export const TASKS = ["largest"];
+export const TASK_NAMES = ["largest"];
 export const MAP_NAMES = ["gradient", "cosine", "size"];
 export const MOST_LANES = 4;
 const MOST_STEPS = 2000;
@@ -54,7 +54,7 @@ const READ = {
   layers: among(LAYERS),
   rate: among(RATES),
   warmup: among(WARMUPS),
-  task: among(TASKS),
+  task: among(TASK_NAMES),
   seeds: among(SEEDS),
   seed: whole(0, MOST_SEED),
   steps: whole(10, MOST_STEPS),

@@ -16,7 +16,7 @@ export function sized(value) {
 }
 
 /** One part in so many: 1/900 for a share of 0.0011. */
-export const part = (share) => {
+export const fraction = (share) => {
   const parts = 1 / share;
   if (!Number.isFinite(parts)) return "0";
   const coarse = Number(parts.toPrecision(1));
@@ -92,7 +92,7 @@ const EN = {
   },
   loss: "loss",
   bare: (loss) => `no layers ${loss}`,
-  layer: "layer",
+  up: "layers ↑",
   step: "step",
   end: (lane) => (lane.ends.length > 1 ? `${lossText(lane.end)} (median of ${lane.ends.length})` : lossText(lane.end)),
   running: (step, steps) => `Step ${step} of ${steps}`,
@@ -107,7 +107,7 @@ const EN = {
     return `${name} ends at ${lossText(end)}, no better than a model without layers (${lossText(bare)})${many}.`;
   },
   dead: ({ from, to, layers, share, layer }) =>
-    `${to === null ? `From step ${from} on` : `From step ${from} to ${to}`} ${layers.length === 1 && layers[0] === 0 ? "the embedding gets" : `layer${layers.length > 1 ? "s" : ""} ${spans(layers).join(", ")} get${layers.length > 1 ? "" : "s"}`} less than 1/100 of the last layer's gradient${layers.length > 1 ? `, layer ${layer} about ${part(share)}` : ""}.`,
+    `${to === null ? `From step ${from} on` : `From step ${from} to ${to}`} ${layers.length === 1 && layers[0] === 0 ? "the embedding gets" : `layer${layers.length > 1 ? "s" : ""} ${spans(layers).join(", ")} get${layers.length > 1 ? "" : "s"}`} less than 1/100 of the last layer's gradient${layers.length > 1 ? `, layer ${layer} about ${fraction(share)}` : ""}.`,
   alike: ({ from, to, cosine }) =>
     `${to === null ? `From step ${from} on` : `From step ${from} to ${to}`} the tokens of a sequence are one vector (cosine ${cosine.toFixed(3)}).`,
   lost: (step) => `At step ${step} the loss is no longer a number.`,
@@ -179,7 +179,7 @@ const ZH = {
   scale: { gradient: "梯度的均方根", cosine: "token 间的余弦，1 即同一个向量", size: "残差流的均方根" },
   loss: "损失",
   bare: (loss) => `没有层 ${loss}`,
-  layer: "层",
+  up: "层 ↑",
   step: "步",
   end: (lane) => (lane.ends.length > 1 ? `${lossText(lane.end)}（${lane.ends.length} 个种子的中位数）` : lossText(lane.end)),
   running: (step, steps) => `第 ${step} 步，共 ${steps} 步`,
@@ -194,7 +194,7 @@ const ZH = {
     return `${name} 最后是 ${lossText(end)}，不比没有层的模型（${lossText(bare)}）好${many}。`;
   },
   dead: ({ from, to, layers, share, layer }) =>
-    `第 ${from} 步${to === null ? "起" : `到第 ${to} 步`}，${layers.length === 1 && layers[0] === 0 ? "嵌入" : `第 ${spans(layers).join("、")} 层`}拿到的梯度不到最后一层的 1/100${layers.length > 1 ? `，其中第 ${layer} 层约 ${part(share)}` : ""}。`,
+    `第 ${from} 步${to === null ? "起" : `到第 ${to} 步`}，${layers.length === 1 && layers[0] === 0 ? "嵌入" : `第 ${spans(layers).join("、")} 层`}拿到的梯度不到最后一层的 1/100${layers.length > 1 ? `，其中第 ${layer} 层约 ${fraction(share)}` : ""}。`,
   alike: ({ from, to, cosine }) =>
     `第 ${from} 步${to === null ? "起" : `到第 ${to} 步`}，一个序列的各个 token 成了同一个向量（余弦 ${cosine.toFixed(3)}）。`,
   lost: (step) => `第 ${step} 步，损失不再是数。`,
