@@ -172,6 +172,7 @@ def test_loss(engine):
 
 ELEMENTARY = {  # name: the engine's call, Python's, arguments
     "exp": ("exp", math.exp, [x / 7 for x in range(-4900, 4900)]),
+    "tiny": ("exp", math.exp, [x / 100 for x in range(-75000, -74000)]),
     "log": ("log", math.log, [x / 1000 for x in range(1, 3000)] + [1e-16, 1e10]),
     "cosine": ("(x) => turned(x)[0]", math.cos, [x / 100 for x in range(-900, 3000)]),
     "sine": ("(x) => turned(x)[1]", math.sin, [x / 100 for x in range(-900, 3000)]),
@@ -278,6 +279,11 @@ WRONG = {  # a mistake: who sees it, what the engine says, what it would say
         lambda engine: not elementary(engine, "exp"),
         "1 / 6 + r * (1 / 24 + r * (1 / 120 + r / 720))",
         "1 / 6",
+    ),
+    "exp of no number just above zero": (
+        lambda engine: not elementary(engine, "tiny"),
+        "x < LEAST * Math.LN2",
+        "x < -745",
     ),
     "log of too few terms": (
         lambda engine: not elementary(engine, "log"),

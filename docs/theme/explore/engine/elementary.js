@@ -17,7 +17,7 @@ for (let i = -LEAST - 1; i >= 0; i--) powers[i] = powers[i + 1] / 2;
 /** Within 1e-13 of itself, where the result is no subnormal number. */
 export function exp(x) {
   if (x > 709) return Infinity;
-  if (x < -745) return 0;
+  if (x < LEAST * Math.LN2) return 0; // below the smallest number
   const n = (x * (PARTS / Math.LN2)) | 0;
   const r = x - n * (Math.LN2 / PARTS);
   const series = 1 + r * (1 + r * (1 / 2 + r * (1 / 6 + r * (1 / 24 + r * (1 / 120 + r / 720)))));
