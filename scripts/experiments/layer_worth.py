@@ -323,7 +323,7 @@ def plot(record, words):
 
     from scripts.measure import look
 
-    figure, (worth, losses) = look.new_figure(words, record, rows=2, height=8.2)
+    figure, (worth, losses) = look.new_figure(words, record, rows=2, height=5.8)
     arms = _arms(record)
     for series, arm in enumerate((*ARMS, *CONTROLS)):
         if arm not in arms:
