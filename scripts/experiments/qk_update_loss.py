@@ -220,7 +220,7 @@ WORDS = figure_words(__file__)
 def plot(record, words):
     from scripts.measure import look
 
-    figure, (top, bottom) = look.new_figure(words, record, rows=2, height=5.9)
+    figure, (top, bottom) = look.new_figure(words, record, rows=2, height=5.2)
 
     def samples(quantity, arm):
         return [_values(record, quantity, arm, rate) for rate in RATES]
