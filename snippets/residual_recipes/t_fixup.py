@@ -1,7 +1,7 @@
 import torch
 from torch import nn
 
-SCALED = ("value", "output", "up", "down")
+SCALED = {"value", "output", "up", "down"}
 
 
 def t_fixup_factor(stack: str, layers: int) -> float:

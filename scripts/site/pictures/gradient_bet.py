@@ -38,7 +38,7 @@ WORDS = {
         "layers; Post-Norm turns pale in all but the last.",
     },
     "zh": {
-        "title": "梯度在哪里消失",
+        "title": "梯度死在哪一层",
         "prompt": "两个 {opening_layers} 层的解码器，起点相同，数据相同，只有归一化的"
         "位置不同。哪一个学得会？",
         "pre": "Pre-Norm",
