@@ -484,7 +484,6 @@ def plot(record, words):
         for arm in ARMS
     }
     least = min(min(map(min, losses)) for losses in lost.values())
-    bottom, top = least - 0.05, least + 1.05
     figure, axes = look.new_figure(words, record, rows=4, height=9.6)
     for axis, setting in zip(axes, whole, strict=False):
         for series, arm in enumerate(ARMS):
@@ -496,7 +495,7 @@ def plot(record, words):
         axis.set_xscale("log")
         axis.set_xlabel(words["rate"])
         axis.set_ylabel(words["loss"])
-        axis.set_ylim(bottom, top)
+        axis.set_ylim(least - 0.05, least + 1.05)
         look.plain_log(axis.xaxis)
     last = axes[-1]
     for series, arm in enumerate(ARMS):

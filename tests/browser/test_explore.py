@@ -223,8 +223,10 @@ def test_pages_without_a_figure_load_nothing(site, browser_checks):
         for file in (site[0] / "en").rglob("*.html")
         if explore.ASSETS in file.read_text(encoding="utf-8")
     }
-    pages = [page for page in EN.values() if "[[ explore." in page.text]
-    assert with_one == {page.path.removesuffix(".md") + "/" for page in pages}
+    named = ("[[ explore.", "[[ playground.")
+    pages = [page for page in EN.values() if any(each in page.text for each in named)]
+    paths = [page.path.removesuffix(".md").removesuffix("/index") for page in pages]
+    assert with_one == {path + "/" for path in paths}
     assert with_one >= set(PAGES.values())
     browser_checks.add(1)
 

@@ -191,8 +191,7 @@ def test_the_sidebar_opens_one_section(language, site, open_page, browser_checks
     addresses = [link.evaluate("link => link.href") for link in links]
     sections = [each.split(f"/{language}/")[1].split("/")[0] for each in addresses]
     assert sections.count("placement") > 4
-    others = [each for each in sections if each != "placement"]
-    assert 4 < len(others) == len(set(others)), others
+    assert len(sections) - sections.count("placement") < 12, sections
     assert page.locator(".md-tabs__link").count() == 4
     assert page.locator(".md-path").is_visible()
     browser_checks.add(2)

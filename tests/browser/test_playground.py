@@ -200,8 +200,8 @@ def test_as_a_file_it_trains_on_the_page(open_page, tmp_path, browser_checks):
 
 
 def test_reached_from_another_page_and_left_during_a_run(visit, browser_checks):
-    page = visit("en/labs/deep-stack/", viewport=VIEWPORTS["desktop"])
-    page.locator(".md-tabs a[href*=playground]").click()
+    page = visit("en/", viewport=VIEWPORTS["desktop"])
+    page.locator(".map a[href*=playground]").click()
     element = page.locator("gradient-playground")
     element.locator(".bets button").first.click()
     page.wait_for_function(
@@ -209,8 +209,8 @@ def test_reached_from_another_page_and_left_during_a_run(visit, browser_checks):
         timeout=WAIT,
     )
     left = element.element_handle()
-    page.locator(".md-tabs a[href*=foundations]").click()
-    page.wait_for_url("**/foundations/**")
+    page.locator(".md-tabs a[href*=interview]").click()
+    page.wait_for_url("**/interview/**")
     element.wait_for(state="detached")
     assert left.evaluate("e => e.control === null")
     browser_checks.add(2)
