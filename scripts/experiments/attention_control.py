@@ -20,7 +20,7 @@ layer, head) in which QK-Clip acted.
 
 from functools import partial
 
-from scripts.measure.design import Design, Run
+from scripts.measure.design import Design, Run, of_one_setting
 from scripts.measure.draw import band, log_ticks, name_axes
 from scripts.measure.findings import Found, best
 from scripts.measure.records import Step
@@ -311,19 +311,8 @@ def facts(record) -> dict[str, str]:
 
 
 def _runs(record) -> list[Run]:
-    size = SIZES[record.size]
-    return [
-        Run(
-            row["arm"],
-            row["seed"],
-            cell=None if row["arm"] == "no_layers" else (),
-            rate=row["rate"],
-            width=size["d"],
-            steps=size["steps"],
-            loss=row["values"][-1],
-        )
-        for row in record.select(quantity="loss")
-    ]
+    rows = record.select(quantity="loss")
+    return of_one_setting(rows, SIZES[record.size], lambda row: row["values"][-1])
 
 
 DESIGN = Design(

@@ -23,7 +23,7 @@ number (losses). null stands for no number.
 
 from functools import partial
 
-from scripts.measure.design import Design, Run
+from scripts.measure.design import Design, Run, of_one_setting
 from scripts.measure.draw import band, log_ticks, name_axes
 from scripts.measure.findings import Found, best
 from scripts.measure.records import Step
@@ -290,20 +290,9 @@ def facts(record) -> dict[str, str]:
 
 
 def _runs(record) -> list[Run]:
-    size = SIZES[record.size]
-    return [
-        Run(
-            row["arm"],
-            row["seed"],
-            cell=None if row["arm"] == "no_layers" else (),
-            rate=row["rate"],
-            width=size["d"],
-            steps=size["steps"],
-            loss=row["values"][0],
-        )
-        for row in record.select(quantity="loss")
-        if row["rate"] is not None
-    ]
+    rows = record.select(quantity="loss")
+    rows = [row for row in rows if row["rate"] is not None]
+    return of_one_setting(rows, SIZES[record.size], lambda row: row["values"][0])
 
 
 DESIGN = Design(

@@ -16,7 +16,7 @@ null where the run had ended without a finite loss.
 
 from functools import partial
 
-from scripts.measure.design import Design, Run
+from scripts.measure.design import Design, Run, of_one_setting
 from scripts.measure.draw import band, diverged, log_ticks
 from scripts.measure.records import Step
 from scripts.measure.spread import integer, number, paired, span
@@ -268,19 +268,8 @@ def _one_rate_higher(record, best: float) -> dict[str, str]:
 
 
 def _runs(record) -> list[Run]:
-    setting = SIZES[record.size]
-    return [
-        Run(
-            row["arm"],
-            row["seed"],
-            cell=None if row["arm"].startswith("no_layers") else (),
-            rate=row["rate"],
-            width=setting["d"],
-            steps=setting["steps"],
-            loss=row["values"][-1],
-        )
-        for row in record.select(quantity="held_out")
-    ]
+    rows = record.select(quantity="held_out")
+    return of_one_setting(rows, SIZES[record.size], lambda row: row["values"][-1])
 
 
 DESIGN = Design(

@@ -14,7 +14,7 @@ A row is one quantity of one run at its end, on held-out text: `loss` in nats pe
 
 from functools import partial
 
-from scripts.measure.design import Design, Run
+from scripts.measure.design import Design, Run, of_one_setting
 from scripts.measure.draw import band, diverged, log_ticks, name_axes
 from scripts.measure.findings import Found, best, gap, with_inf
 from scripts.measure.records import Step
@@ -191,19 +191,8 @@ def facts(record) -> dict[str, str]:
 
 
 def _runs(record) -> list[Run]:
-    size = SIZES[record.size]
-    return [
-        Run(
-            row["arm"],
-            row["seed"],
-            cell=None if row["arm"] == "no_layers" else (),
-            rate=row["rate"],
-            width=size["d"],
-            steps=size["steps"],
-            loss=row["value"],
-        )
-        for row in record.select(quantity="loss")
-    ]
+    rows = record.select(quantity="loss")
+    return of_one_setting(rows, SIZES[record.size], lambda row: row["value"])
 
 
 DESIGN = Design(

@@ -65,6 +65,25 @@ class Run:
         return self.steps != 0
 
 
+def of_one_setting(rows: Iterable[dict], size: dict, loss: Callable) -> list[Run]:
+    """Runs that differ in arm, rate and seed alone, in one cell.
+
+    A model without layers belongs to every cell; ``loss`` reads that of a row.
+    """
+    return [
+        Run(
+            row["arm"],
+            row["seed"],
+            cell=None if row["arm"].startswith("no_layers") else (),
+            rate=row["rate"],
+            width=size["d"],
+            steps=size["steps"],
+            loss=loss(row),
+        )
+        for row in rows
+    ]
+
+
 @dataclass(frozen=True)
 class Design:
     """What an experiment declares. ``arms`` leaves the two kinds of control out."""
