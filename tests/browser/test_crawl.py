@@ -109,7 +109,8 @@ def long_page(site, browser):
 
 
 PLANT = """html => {
-  const words = [...document.querySelectorAll('article p')].at(-20);
+  const every = [...document.querySelectorAll('article p')];
+  const words = every.filter(e => e.checkVisibility()).at(-20);
   words.insertAdjacentHTML('beforeend', html);
   return () => words.lastElementChild.remove();
 }"""
