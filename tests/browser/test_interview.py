@@ -33,10 +33,31 @@ def test_filter_by_mouse(language, viewport, visit, browser_checks):
     button.click()
     assert page.locator(SHOWN).count() == SCREENING < len(ROWS)
     assert button.get_attribute("aria-pressed") == "true"
+    page.locator(".filter button[value=public]").click()
+    assert page.locator(SHOWN).count() == sum("asked" in row for row in ROWS) > 0
+    button.click()
     other = next(row["id"] for row in ROWS if row["level"] != LEVELS[0])
     page.evaluate(f"location.hash = '#{other}'")
     page.locator(f"#{other}").wait_for(state="visible")
     assert page.locator(SHOWN).count() == len(ROWS)
+    browser_checks.add(3)
+
+
+@pytest.mark.parametrize(("language", "viewport"), [("zh", "phone"), ("en", "desktop")])
+def test_the_index_lists_what_was_asked_in_public(
+    language, viewport, visit, browser_checks
+):
+    page = visit(f"{language}/interview/", viewport=VIEWPORTS[viewport])
+    page.evaluate(
+        "document.querySelectorAll('.only ~ details').forEach(d => d.open = 1)"
+    )
+    links = page.locator(".only ~ details li:visible")
+    everything = links.count()
+    page.locator(".only input").check()
+    asked = sum("asked" in row for _, row in interview.bank())
+    assert links.count() == asked < len(interview.bank()) <= everything
+    assert page.locator(".only ~ details li:visible .public").count() == asked
+    assert not axe_violations(page)
     browser_checks.add(3)
 
 

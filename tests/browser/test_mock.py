@@ -382,6 +382,21 @@ def test_draws_what_was_known_partly_or_not_asked(mock, browser_checks):
     browser_checks.add(3)
 
 
+def test_draws_from_the_forty(mock, browser_checks):
+    """As the address says; a choice is kept there."""
+    page = mock()
+    fitting = page.locator(".mock-fitting")
+    asked = sum("asked" in row for _, row in BANK)
+    page.locator("input[value=public]").check()
+    assert fitting.inner_text() == f"{asked} questions fit."
+    page.goto(page.url.replace("public", "forty"))
+    assert fitting.inner_text() == f"{interview_pages.SHEET} questions fit."
+    page.locator("input[value=every]").check()
+    assert fitting.inner_text() == f"{len(BANK)} questions fit."
+    assert page.url.endswith(PATH)
+    browser_checks.add(4)
+
+
 @pytest.mark.slow
 def test_marks_of_two_tabs(mock, browser_checks):
     page = mock()

@@ -214,6 +214,10 @@ def test_a_mixed_round(language, viewport, visit, browser_checks):
     start = page.locator(".draw [type=submit]")
     assert page.locator(DRAWN).count() == 0
     assert str(len(EVERYTHING)) in page.locator(".draw p").inner_text()
+    page.locator(".draw [value=forty]").check()
+    [count] = re.findall(r"\d+", page.locator(".draw p").inner_text())
+    assert 0 < int(count) < len(EVERYTHING) and "?from=forty" in page.url
+    page.locator(".draw [value=every]").check()
     page.locator(".draw [value=researcher]").uncheck()
     page.locator(".draw [type=number]").fill("12")
     assert not axe_violations(page)

@@ -114,6 +114,24 @@ def test_most_of_the_sheet_was_asked_in_public():
     assert all(f"#{name})" in listed for name in asked)
 
 
+def test_what_is_in_a_smaller_list_says_so(monkeypatch):
+    """A question of the forty, one asked in public, an item with their evidence."""
+    rows = [
+        GOOD | {"id": "a", "top": True, "opener": GOOD["short"]},
+        GOOD | {"id": "b", "asked": ["https://example.org/"]},
+        GOOD | {"id": "c"},
+    ]
+    bank_of(monkeypatch, rms_norm=rows)
+    found = [interview_pages.within(row) for row in rows]
+    assert found == [' data-in="forty"', ' data-in="public"', ""]
+    item = {k: v for k, v in GOOD_ITEM.items() if k != "check"}
+    same, other = GOOD["evidence"], ["cite:nobody1999nothing"]
+    assert interview_pages.within(item | {"evidence": same}) == ' data-in="forty"'
+    assert interview_pages.within(item | {"evidence": other}) == ""
+    listed = interview_pages.of_level(GOOD["level"], "en")
+    assert listed.count("{ .public }") == 1 and '"3 questions, 1 asked' in listed
+
+
 @pytest.mark.parametrize(
     ("evidence", "link"),
     [

@@ -59,6 +59,8 @@ WORDS = {
         "why": "Evidence and check",
         "items": "{count} items",
         "all_of": "{count} questions",
+        "of_them": "{count} questions, {public} asked in public lists",
+        "only": "In the lists below only what was asked in public lists ({count})",
         "total": "Together",
         "of_level": " ({level})",
         "settled": "Interview questions that this page answers",
@@ -88,6 +90,8 @@ WORDS = {
         "why": "依据与核对代码",
         "items": "{count} 题",
         "all_of": "{count} 题",
+        "of_them": "{count} 题，{public} 题在公开题单里问过",
+        "only": "下面只列公开题单里问过的（{count} 题）",
         "total": "合计",
         "of_level": "（{level}）",
         "settled": "本页能回答的面试题",
@@ -137,13 +141,19 @@ def _question(row: dict, language: str) -> str:
     head = markdown(row["question"][language])
     return "\n\n".join(
         [
-            f'<div class="asked" data-level="{row["level"]}" markdown>',
+            f'<div class="asked" data-level="{row["level"]}"{within(row)} markdown>',
             f"## {head} {{ #{row['id']} }}",
             f'<span class="level">{words[row["level"]]}</span>',
             _folded("success", words["answer"], "\n\n".join(answer)),
             "</div>",
         ]
     )
+
+
+def within(row: dict) -> str:
+    """The attribute that says which smaller lists a question or quiz item is in."""
+    names = [name for name, is_in in LISTED_IN.items() if is_in(row)]
+    return f' data-in="{" ".join(names)}"' if names else ""
 
 
 def _opener(row: dict, language: str) -> list[str]:
@@ -231,6 +241,11 @@ def _link(group: str, row: dict, language: str, base: str = "") -> str:
     return f"[{text}]({base}{group}.md#{row['id']})"
 
 
+def _marked(group: str, row: dict, language: str) -> str:
+    """A link that the index can keep where only public questions are wanted."""
+    return _link(group, row, language) + ("{ .public }" if "asked" in row else "")
+
+
 def overview(language: str) -> str:
     """A line a group: how many questions of each level."""
     words, lines = WORDS[language], []
@@ -246,27 +261,36 @@ def overview(language: str) -> str:
 
 def of_level(level: str, language: str) -> str:
     """All questions of a level as links, group by group, folded."""
-    return _listed(language, lambda row: row["level"] == level, _link)
+    return _listed(language, lambda row: row["level"] == level, _marked)
 
 
 def asked(language: str) -> str:
-    """The questions that were found in public lists, each with where, folded."""
+    """The questions that were found in public lists, each with where, folded.
+
+    Under it a box to tick: the lists of the levels then show these alone.
+    """
 
     def with_places(group: str, row: dict, language: str) -> str:
         places = WORDS[language]["comma"].join(map(claims.place_link, row["asked"]))
         return f"{_link(group, row, language)}{WORDS[language]['colon']}{places}"
 
-    return _listed(language, lambda row: "asked" in row, with_places)
+    listed = _listed(language, lambda row: "asked" in row, with_places)
+    count = sum("asked" in row for _, row in interview.bank())
+    only = WORDS[language]["only"].format(count=count)
+    box = f'<label><input type="checkbox" name="public"> {only}</label>'
+    return f'{listed}\n\n<p class="only">{box}</p>'
 
 
 def _listed(language: str, wanted, line) -> str:
-    parts, count = [], 0
+    parts, shown = [], []
     for group in GROUPS:
         if rows := [row for row in interview.questions(group) if wanted(row)]:
             parts.append(f"**{subject(group, language)}**")
             parts.append("\n".join(f"- {line(group, r, language)}" for r in rows))
-            count += len(rows)
-    title = WORDS[language]["all_of"].format(count=count)
+            shown += rows
+    public = sum("asked" in row for row in shown)
+    form = "of_them" if 0 < public < len(shown) else "all_of"
+    title = WORDS[language][form].format(count=len(shown), public=public)
     return _folded("note", title, "\n\n".join(parts)) if parts else ""
 
 
@@ -282,6 +306,17 @@ def chosen() -> list[tuple[str, dict]]:
     in_turn = [pair for turn in zip_longest(*tops) for pair in turn if pair]
     kept = in_turn[:SHEET]
     return [pair for group in tops for pair in group if pair in kept]
+
+
+def _on_the_sheet(row: dict) -> bool:
+    """Is a question one of the forty; does a quiz item rest on what they rest on?"""
+    forty = [of for _, of in chosen()]
+    if "options" not in row:
+        return row in forty
+    return any(set(row["evidence"]) & set(of["evidence"]) for of in forty)
+
+
+LISTED_IN = {"forty": _on_the_sheet, "public": lambda row: "asked" in row}
 
 
 def sheet(language: str) -> str:
@@ -372,7 +407,8 @@ def item(group: str, row: dict, language: str, linked: bool = False) -> str:
     return "\n\n".join(
         [
             f'<div class="quiz" id="{row["id"]}" data-level="{row["level"]}" '
-            f'data-answer="{row["answer"]}" data-letter="{right}" markdown>',
+            f'data-answer="{row["answer"]}" data-letter="{right}"'
+            f"{within(row)} markdown>",
             f'<span class="level">{where}</span>',
             "<form markdown>\n<fieldset markdown>",
             f"<legend markdown>{markdown(row['question'][language])}</legend>",

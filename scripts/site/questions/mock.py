@@ -79,11 +79,11 @@ def _group(group: str, language: str) -> str:
 
 
 def _question(group: str, row: dict, language: str) -> str:
-    words = WORDS[language]
+    words, within = WORDS[language], interview_pages.within(row)
     next_question, next_answer = interview_pages.pair(row, "follow_up", language)
     return "\n\n".join(
         [
-            f'<details data-level="{row["level"]}" markdown>',
+            f'<details data-level="{row["level"]}"{within} markdown>',
             f'<summary markdown="span">{markdown(row["question"][language])}</summary>',
             f"<section markdown>\n\n{markdown(row['short'][language])}\n\n</section>",
             words["weak"] + interview_pages.weak(row, language),

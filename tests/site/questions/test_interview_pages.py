@@ -77,7 +77,7 @@ def test_a_question_is_folded_with_its_evidence():
     found = interview_pages.make("kernels", "en")
     assert found == "\n\n".join(
         [
-            '<div class="asked" data-level="engineer" markdown>',
+            '<div class="asked" data-level="engineer" data-in="forty public" markdown>',
             "## Q three. { #three }",
             '<span class="level">engineer</span>',
             '??? success "Answer"',
@@ -128,13 +128,14 @@ def test_groups_by_level_and_in_all():
         "- [kernels x](kernels.md): engineer 1"
     )
     assert interview_pages.make("engineer", "zh") == (
-        '??? note "2 题"\n\n'
+        '??? note "2 题，1 题在公开题单里问过"\n\n'
         "    **attention x**\n\n    - [Q one。](attention.md#one)\n\n"
-        "    **kernels x**\n\n    - [Q three。](kernels.md#three)"
+        "    **kernels x**\n\n    - [Q three。](kernels.md#three){ .public }"
     )
-    assert interview_pages.make("asked", "en") == (
+    assert interview_pages.make("asked", "en").startswith(
         '??? note "1 questions"\n\n    **kernels x**\n\n'
-        "    - [Q three.](kernels.md#three): [a.org](https://www.a.org/x)"
+        "    - [Q three.](kernels.md#three): [a.org](https://www.a.org/x)\n\n"
+        '<p class="only"><label><input type="checkbox" name="public"> In the'
     )
     assert interview_pages.make("researcher", "en") == ""
     counts = [interview_pages.make(n, "en") for n in ("count", "quiz_count")]

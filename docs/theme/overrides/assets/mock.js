@@ -5,6 +5,10 @@
 if (!customElements.get("mock-interview")) {
   const WORDS = {
     en: {
+      pool: "Questions",
+      every: "The whole bank",
+      forty: "The forty",
+      public: "Asked in public lists",
       source: "Draw from",
       all: "All questions",
       marked: "Only what I marked for revision",
@@ -12,7 +16,7 @@ if (!customElements.get("mock-interview")) {
       fresh: "What I was not asked yet",
       level: "Level",
       group: "Group",
-      every: "All groups",
+      groups: "All groups",
       none: "No group",
       number: "Questions",
       minutes: "Minutes per question",
@@ -55,14 +59,18 @@ if (!customElements.get("mock-interview")) {
       count: (label, n) => `${label}: ${n}`,
     },
     zh: {
-      source: "题目来源",
-      all: "全部题目",
+      pool: "题库",
+      every: "全部题库",
+      forty: "精选四十题",
+      public: "公开题单里问过的",
+      source: "从中抽",
+      all: "不限",
       marked: "只抽我标记为“再复习”的",
       weak: "只抽“一知半解”和“再复习”的",
       fresh: "只抽还没考过的",
       level: "级别",
       group: "题组",
-      every: "全选题组",
+      groups: "全选题组",
       none: "清空题组",
       number: "题数",
       minutes: "每题分钟数",
@@ -106,6 +114,7 @@ if (!customElements.get("mock-interview")) {
     },
   };
   const RATINGS = ["known", "partly", "revise"];
+  const POOLS = ["every", "forty", "public"]; // ?from= in the address
   const SOURCES = {
     all: () => true,
     marked: (rating) => rating === "revise",
@@ -198,7 +207,8 @@ if (!customElements.get("mock-interview")) {
       this.questions = [...list.querySelectorAll("section > details")].map((block) => {
         const link = block.querySelector(":scope > p:last-of-type > a"); // to the full answer
         const group = block.closest("section").ariaLabel;
-        return { block, link, id: link.hash.slice(1), group, level: block.dataset.level };
+        const pools = ["every", ...(block.dataset.in ?? "").split(" ")];
+        return { block, link, id: link.hash.slice(1), group, level: block.dataset.level, pools };
       });
       this.levels = list.dataset;
       // One polite voice for what changes without a move of the focus.
@@ -234,6 +244,9 @@ if (!customElements.get("mock-interview")) {
       const amount = (name, label, value, min, max, step) =>
         make("label", {}, `${label} `, make("input", { type: "number", name, value, min, max, step, required: true }));
 
+      const address = new URL(location);
+      const from = POOLS.find((name) => name === address.searchParams.get("from")) ?? "every";
+      const pools = POOLS.map((name) => choice("radio", "pool", name, words[name], name === from));
       const sources = Object.keys(SOURCES).map((name) => choice("radio", "source", name, words[name], name === "all"));
       const left = unfinished.read(this.questions);
       const go_on = () => {
@@ -257,9 +270,10 @@ if (!customElements.get("mock-interview")) {
       const form = make(
         "form",
         { className: "mock-form" },
+        set(words.pool, ...pools),
         set(words.source, ...sources),
         set(words.level, ...boxes("level", this.levels)),
-        set(words.group, ...boxes("group"), button(words.every, () => tick(true)), button(words.none, () => tick(false))),
+        set(words.group, ...boxes("group"), button(words.groups, () => tick(true)), button(words.none, () => tick(false))),
         make("div", { className: "mock-amounts" }, amount("number", words.number, 10, 1, 200, 1), amount("minutes", words.minutes, 2, 0.5, 60, 0.5)),
         choice("checkbox", "follow", "yes", words.follow, true),
         fitting,
@@ -270,6 +284,7 @@ if (!customElements.get("mock-interview")) {
         const data = new FormData(form);
         return this.questions.filter(
           (q) =>
+            q.pools.includes(data.get("pool")) &&
             data.getAll("level").includes(q.level) &&
             data.getAll("group").includes(q.group) &&
             SOURCES[data.get("source")](marks.rated[q.id]),
@@ -279,7 +294,13 @@ if (!customElements.get("mock-interview")) {
         fitting.textContent = words.matching(drawn().length);
         start.disabled = !drawn().length;
       };
-      form.onchange = count;
+      form.onchange = ({ target: { name, value } }) => {
+        count();
+        if (name !== "pool") return;
+        if (value === "every") address.searchParams.delete("from");
+        else address.searchParams.set("from", value);
+        history.replaceState(history.state, "", address);
+      };
       form.onsubmit = (event) => {
         event.preventDefault();
         const { number, minutes, follow } = form.elements;

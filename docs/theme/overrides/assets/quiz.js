@@ -17,8 +17,11 @@ if (!customElements.get("quiz-score")) {
         score: (done, all, right) => `已答 ${done}/${all} 题，答对 ${right} 题。`,
         reset: "重新开始",
         sure: (done) => `删除这里的 ${done} 个回答？`,
-        source: "题目来源",
-        all: "全部题目",
+        pool: "题目",
+        every: "全部题目",
+        forty: "精选四十题涉及的",
+        source: "从中抽",
+        all: "不限",
         missed: "只抽我答错的",
         fresh: "只抽还没答过的",
         level: "级别",
@@ -38,8 +41,11 @@ if (!customElements.get("quiz-score")) {
         score: (done, all, right) => `${done} of ${all} answered, ${right} right.`,
         reset: "Start over",
         sure: (done) => `Delete ${done === 1 ? "the answer" : `the ${done} answers`} given here?`,
+        pool: "Items",
+        every: "All items",
+        forty: "On what the forty ask",
         source: "Draw from",
-        all: "All items",
+        all: "Any of them",
         missed: "Only what I got wrong",
         fresh: "What I have not answered yet",
         level: "Level",
@@ -178,6 +184,7 @@ if (!customElements.get("quiz-score")) {
   );
 
   const isRight = (item) => given[item.id]?.option === item.dataset.answer;
+  const POOLS = ["every", "forty"]; // ?from= in the address
   const SOURCES = {
     all: () => true,
     missed: (item) => given[item.id] && !isRight(item),
@@ -200,8 +207,10 @@ if (!customElements.get("quiz-score")) {
         this.drawn = null;
         for (const item of this.items) item.hidden = true;
         this.status = make("p", { role: "status" });
+        const address = new URL(location);
+        const from = POOLS.find((name) => name === address.searchParams.get("from")) ?? "every";
         const choice = (type, name, value, label) =>
-          make("label", {}, make("input", { type, name, value, checked: name === "level" || value === "all" }), ` ${label}`);
+          make("label", {}, make("input", { type, name, value, checked: name === "level" || value === "all" || value === from }), ` ${label}`);
         const set = (legend, ...children) => make("fieldset", {}, make("legend", { textContent: legend }), ...children);
         const levels = [...new Set(this.items.map((item) => item.dataset.level))];
         const number = make("input", { type: "number", name: "number", value: Math.min(10, this.items.length), min: 1, max: this.items.length, required: true });
@@ -209,13 +218,20 @@ if (!customElements.get("quiz-score")) {
         this.form = make(
           "form",
           { className: "draw" },
+          set(WORDS.pool, ...POOLS.map((pool) => choice("radio", "pool", pool, WORDS[pool]))),
           set(WORDS.source, ...Object.keys(SOURCES).map((source) => choice("radio", "source", source, WORDS[source]))),
           set(WORDS.level, ...levels.map((level) => choice("checkbox", "level", level, this.list.dataset[level]))),
           make("label", {}, `${WORDS.number} `, number),
           this.status,
           this.start,
         );
-        this.form.onchange = () => this.show();
+        this.form.onchange = ({ target: { name, value } }) => {
+          this.show();
+          if (name !== "pool") return;
+          if (value === "every") address.searchParams.delete("from");
+          else address.searchParams.set("from", value);
+          history.replaceState(history.state, "", address);
+        };
         this.form.onsubmit = (event) => {
           event.preventDefault();
           this.begin(number.valueAsNumber);
@@ -227,7 +243,9 @@ if (!customElements.get("quiz-score")) {
       get fitting() {
         const data = new FormData(this.form);
         return this.items.filter(
-          (item) => data.getAll("level").includes(item.dataset.level) && SOURCES[data.get("source")](item),
+          (item) =>
+            ["every", ...(item.dataset.in ?? "").split(" ")].includes(data.get("pool")) &&
+            data.getAll("level").includes(item.dataset.level) && SOURCES[data.get("source")](item),
         );
       }
 

@@ -58,7 +58,8 @@ new MutationObserver(tuck).observe(document.body, { childList: true, subtree: tr
 tuck();
 
 // Lists with buttons to choose from: the ledger by verdict, interview questions and
-// quiz items by level. Without scripts all of a list is shown.
+// quiz items by level, questions also by having been asked in public lists. Without
+// scripts all of a list is shown.
 const LISTS = [
   { rows: ".claim", by: "verdict", label: zh ? "按结论筛选" : "Filter by verdict" },
   { rows: ".asked, .quiz:not(.quiz-list *)", by: "level", label: zh ? "按级别筛选" : "Filter by level" },
@@ -80,7 +81,7 @@ const filter = (list, by, label) => {
   const choices = [];
   const show = (chosen) => {
     for (const button of choices) button.setAttribute("aria-pressed", button.value === chosen);
-    for (const row of list) row.hidden = chosen !== "" && row.dataset[by] !== chosen;
+    for (const row of list) row.hidden = chosen !== "" && row.dataset[by] !== chosen && !isPublic(row, chosen);
   };
   const add = (value, label, count) => {
     const button = document.createElement("button");
@@ -93,11 +94,14 @@ const filter = (list, by, label) => {
     const same = list.filter((row) => row.dataset[by] === value);
     add(value, same[0].querySelector("." + by).textContent, same.length);
   }
+  const asked = list.filter((row) => isPublic(row, "public")).length;
+  if (asked) add("public", zh ? "公开题单里问过" : "asked in public lists", asked);
   show("");
   bar.append(...choices);
   if (list[0].matches(".asked")) bar.append(opener(list));
   return bar;
 };
+const isPublic = (row, chosen) => chosen === "public" && row.dataset.in?.split(" ").includes(chosen);
 // Opens and closes the answers of a list; a follow-up's stays folded inside.
 const opener = (list) => {
   const button = document.createElement("button");
