@@ -275,14 +275,16 @@ def test_subject_is_the_title_without_its_section():
 
 def test_programs_read_plain_markdown(monkeypatch):
     item = {k: v for k, v in GOOD_ITEM.items() if k != "check"}
-    bank_of(monkeypatch, rms_norm=[GOOD, item])
+    asked = GOOD | {"id": "b", "asked": ["https://example.org/"]}
+    bank_of(monkeypatch, rms_norm=[GOOD, asked, item])
     folder = ROOT / "docs/en/pages/interview"
     for name, wanted in (
         ("rms-norm", ["# A.", "**Answer**", "**Short answer**\n\nA."]),
         ("quiz-methods", ["A?", "-  A. A.", " is right.", "- **A**: B."]),
+        ("index", ["/interview/rms-norm/#b)\n", "(https://example.org/)"]),
     ):
         parts = resolved.parts(folder / f"{name}.md", "en", "https://example.org/en/")
         text = "\n".join(part.text for part in parts)
-        assert not re.search(r"</?\w+[ >]|\?\?\?|\[\[", text), text
+        assert not re.search(r"</?\w+[ >]|\?\?\?|\[\[|\.public", text), text
         for words in wanted:
             assert words in text

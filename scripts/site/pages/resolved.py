@@ -30,9 +30,12 @@ from scripts.site.reading.source import (
 
 BOX = re.compile(r'^(?P<indent> *)(?:!!!|\?\?\?\+?) \w+(?: "(?P<title>.*)")? *$')
 HEADING_ID = re.compile(r"^(#+ .*?) *\{ *#[\w-]+ *\} *$", re.MULTILINE)
-LINK_ID = re.compile(r"(?<=\))\{ *#[\w-]+ *\}")  # of a section that moved
+# Of a section that moved, or a question of a list that can be cut.
+LINK_ID = re.compile(r"(?<=\))\{ *[#.][\w-]+ *\}")
+CONTROL = re.compile(r'<p class="only">.*</p>')
 LINK = re.compile(
-    r"\]\((?P<target>[^)\s:]+\.(?:md|ipynb|json|py))(?P<anchor>#[\w-]+)?\)"
+    r"\]\((?P<target>[^)\s:]+\.(?:md|ipynb|json|py))"
+    r"(?P<rest>(?:\?[\w=]+)?(?:#[\w-]+)?)\)"
 )
 OPEN, CLOSE = "<details>", "</details>"
 LABEL = r"\[((?:[^\[\]]|\[[^\[\]]*\])*)\]"  # code in it may hold brackets
@@ -184,7 +187,7 @@ def _resolve(text: str, language: str) -> str:
             return atlas.make_plain(rest, language)
         return facts.text(match["name"])
 
-    text = TAG.sub("", NAME.sub(fill, text))
+    text = TAG.sub("", CONTROL.sub("", NAME.sub(fill, text)))
     return LINK_ID.sub("", HEADING_ID.sub(r"\1", text))
 
 
@@ -203,7 +206,7 @@ def absolute_links(text: str, uri: str, site_url: str) -> str:
             return f"]({site_url}{target})"
         stem = target.rsplit(".", 1)[0]
         stem = "" if stem == "index" else stem.removesuffix("/index") + "/"
-        return f"]({site_url}{stem}{match['anchor'] or ''})"
+        return f"]({site_url}{stem}{match['rest']})"
 
     return LINK.sub(absolute, text)
 

@@ -118,6 +118,7 @@ def test_boxes_are_flattened(text, flat):
     [
         ("[a](b.md)", f"[a]({SITE}part/b/)"),
         ("[a](b.md#c-d)", f"[a]({SITE}part/b/#c-d)"),
+        ("[a](b.md?c=d#e)", f"[a]({SITE}part/b/?c=d#e)"),
         ("[a](../labs/l.ipynb)", f"[a]({SITE}labs/l/)"),
         ("[a](index.md)", f"[a]({SITE}part/)"),
         ("[a](../index.md#x)", f"[a]({SITE}#x)"),
