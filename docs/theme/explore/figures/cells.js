@@ -109,7 +109,7 @@ const PRESETS = [
     verdict: "holds",
     state: { ...OPENING, cell: String(at(1, 0, 0)), value: "4" },
     en: "GroupNorm and InstanceNorm ignore the batch",
-    zh: "GroupNorm 和 InstanceNorm 不依赖批次",
+    zh: "GroupNorm 和 InstanceNorm 不依赖 batch",
     shows: {
       en: "Holds: no output of the other sequence has moved. But positions of the same sequence have.",
       zh: "成立：另一个序列的输出没有变。但同一序列的其他位置变了。",
