@@ -20,7 +20,7 @@ from scripts.measure.records import RecordError  # noqa: E402
 from scripts.site.atlas import compare, downloads  # noqa: E402
 from scripts.site.data import citations, claims, facts, reference_lists  # noqa: E402
 from scripts.site.notebooks import judge, labs, page_notebooks  # noqa: E402
-from scripts.site.pages import coloured, names, resolved  # noqa: E402
+from scripts.site.pages import coloured, deeper, names, resolved  # noqa: E402
 from scripts.site.pictures import explore, playground  # noqa: E402
 from scripts.site.publish import (  # noqa: E402
     decks,
@@ -182,7 +182,7 @@ def dotted(html: str) -> str:
 
 def on_post_page(output, page, config, **_):
     with one_line(_path(page.file, config)):
-        return _with_policy(without_blanks(output), config)
+        return _with_policy(deeper.folded(without_blanks(output)), config)
 
 
 def without_blanks(html: str) -> str:

@@ -13,6 +13,7 @@ TOPICAL = (
     "claims",
 )
 MOST_SCREENS, MOST_OF_A_CHAPTER = 12, 5
+MOST_OF_A_FORK = 7  # of a page whose deeper sections are folded
 # One number in so many characters at most: denser Chinese prose is read as a table.
 CHARACTERS_A_NUMBER = 40
 
@@ -35,6 +36,7 @@ SEEN = r"""() => {
   return {
     pixels: article.getBoundingClientRect().height,
     prose: prose.join('\n'),
+    forked: Boolean(document.getElementById('deeper')),
     code: code.reduce((sum, lines) => sum + lines, 0),
   };
 }"""
@@ -52,6 +54,7 @@ class Length:
     characters: int
     numbers: int
     code: int
+    forked: bool = False
 
     def __str__(self) -> str:
         return (
@@ -61,7 +64,8 @@ class Length:
 
     def problems(self) -> list[str]:
         found = []
-        most = MOST_OF_A_CHAPTER if is_chapter(self.path) else MOST_SCREENS
+        most = MOST_OF_A_FORK if self.forked else MOST_SCREENS
+        most = MOST_OF_A_CHAPTER if is_chapter(self.path) else most
         if self.screens > most:
             found.append(f"longer than {most} screens: {self}")
         prose = self.path.startswith("zh/") and not is_chapter(self.path)
@@ -93,4 +97,5 @@ def measure(page, path: str) -> Length:
         len("".join(seen["prose"].split())),
         page.evaluate(NUMBERS, seen["prose"]),
         seen["code"],
+        seen["forked"],
     )

@@ -6,6 +6,7 @@ import pytest
 
 from tests.browser.length import (
     MOST_OF_A_CHAPTER,
+    MOST_OF_A_FORK,
     MOST_SCREENS,
     Length,
     is_chapter,
@@ -85,6 +86,13 @@ def test_a_chapter_is_short_and_may_hold_numbers():
     assert chapter.problems() == []
     (problem,) = replace(chapter, screens=MOST_OF_A_CHAPTER + 0.1).problems()
     assert "longer than 5 screens" in problem
+
+
+def test_a_page_with_a_fork_is_half_as_long():
+    page = Length("en/rmsnorm/rms-norm/", MOST_OF_A_FORK + 0.1, 400, 1, 15)
+    assert page.problems() == []
+    (problem,) = replace(page, forked=True).problems()
+    assert "longer than 7 screens" in problem
 
 
 def test_topical():

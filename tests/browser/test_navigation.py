@@ -7,6 +7,7 @@ from urllib.parse import urljoin
 import pytest
 
 from tests.browser.conftest import VIEWPORTS, awake
+from tests.browser.crawl import axe_violations
 from tests.browser.length import WINDOW
 from tests.lanes import first_quick
 
@@ -108,6 +109,20 @@ def test_missing_page_is_bilingual(site, open_page, browser_checks):
     )
     assert page.get_by_role("link", name="English home page").is_visible()
     browser_checks.add()
+
+
+@pytest.mark.parametrize("viewport", VIEWPORTS)
+def test_a_link_below_the_fork_opens_its_section(viewport, visit, browser_checks):
+    """By the address, and from the page itself; others stay shut."""
+    path = "en/placement/pre-norm-vs-post-norm/#warm-up-runs"
+    page = visit(path, viewport=VIEWPORTS[viewport])
+    opened = page.locator("details.deeper[open] > summary h2")
+    assert [h.get_attribute("id") for h in opened.all()] == ["warm-up"]
+    page.locator("article li > a[href$='#gradients']").first.click()
+    page.locator("details[open] #gradients").wait_for()
+    assert opened.count() < page.locator("details.deeper").count()
+    assert not axe_violations(page)
+    browser_checks.add(3)
 
 
 @pytest.mark.parametrize("path", ["rmsnorm/rms-norm", "labs/deep-stack"])

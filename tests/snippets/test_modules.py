@@ -18,6 +18,7 @@ EPSILON = {
     "fused_residual": 1e-6,
     "layer_norm": 1e-5,
     "dropped_mean": 1e-6,
+    "low_precision": 1e-6,
     "norm_family": 1e-5,
     "norm_probe": 0.0,
     "norms_beyond_the_decoder": 1e-6,

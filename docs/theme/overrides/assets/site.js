@@ -127,6 +127,20 @@ const reveal = () => {
     document.querySelector(".filter button").click();
   }
 };
+// A link to something in a folded section opens the section.
+let opened = "";
+const open = () => {
+  const named = document.getElementById(location.hash.slice(1));
+  if (!named || opened === location.href) return;
+  opened = location.href;
+  const fold = named.closest("details.deeper:not([open])");
+  if (!fold) return;
+  fold.open = true;
+  requestAnimationFrame(() => named.scrollIntoView());
+};
+window.addEventListener("hashchange", open);
+new MutationObserver(open).observe(document.body, { childList: true, subtree: true });
+open();
 window.addEventListener("hashchange", reveal);
 new MutationObserver(choose).observe(document.body, { childList: true, subtree: true });
 choose();
