@@ -100,7 +100,7 @@ def long_page(site, browser):
     """A long page in either scheme, all of its looks known."""
     context = browser.new_context(viewport=VIEWPORTS["phone"])
     page = context.new_page()
-    page.goto(site[1] + "en/attention/qk-norm/")
+    page.goto(site[1] + "en/attention/soft-capping/")
     for scheme in GREY:
         turn(page, scheme)
         assert not axe_violations(page, colours_only=True)
@@ -110,7 +110,7 @@ def long_page(site, browser):
 
 PLANT = """html => {
   const every = [...document.querySelectorAll('article p')];
-  const words = every.filter(e => e.checkVisibility()).at(-20);
+  const words = every.filter(e => e.checkVisibility()).at(-12);
   words.insertAdjacentHTML('beforeend', html);
   return () => words.lastElementChild.remove();
 }"""

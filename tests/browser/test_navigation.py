@@ -240,7 +240,7 @@ def test_a_link_after_a_scroll_keeps_its_anchor(site, open_page, browser_checks)
     awake(page)
     held = []
     page.route("**/attention/qk-clip/", lambda route: held.append(route))
-    link = page.locator("article a[href$='qk-clip/#training']").first
+    link = page.locator("article a[href$='qk-clip/#bound']").first
     link.scroll_into_view_if_needed()
     page.mouse.wheel(0, 40)
     link.click()
@@ -248,6 +248,6 @@ def test_a_link_after_a_scroll_keeps_its_anchor(site, open_page, browser_checks)
     for route in held:
         route.continue_()
     page.locator("h1#qk-clip").wait_for()
-    assert page.url.endswith("en/attention/qk-clip/#training")
+    assert page.url.endswith("en/attention/qk-clip/#bound")
     assert held
     browser_checks.add(2)
