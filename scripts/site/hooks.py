@@ -19,7 +19,7 @@ from mkdocs.plugins import event_priority  # noqa: E402
 from scripts.measure.records import RecordError  # noqa: E402
 from scripts.site.atlas import compare, downloads  # noqa: E402
 from scripts.site.data import citations, claims, facts, reference_lists  # noqa: E402
-from scripts.site.notebooks import judge, labs, page_notebooks  # noqa: E402
+from scripts.site.notebooks import judge, labs, page_notebooks, programs  # noqa: E402
 from scripts.site.pages import coloured, deeper, names, resolved  # noqa: E402
 from scripts.site.pictures import explore, playground  # noqa: E402
 from scripts.site.publish import (  # noqa: E402
@@ -127,6 +127,7 @@ def on_files(files, config, **_):
             with one_line(_path(file, config)):
                 source.check(read_text(Path(file.abs_src_path)))
                 page_notebooks.add(file, files, config)
+                programs.add(file, files, config)
     published_records.add(files, config)
     explore.add(files, config)
     playground.add(files, config)
@@ -146,10 +147,12 @@ def on_page_markdown(markdown, page, config, files, **_):
     if labs.is_lab(page):  # its Markdown is the notebook's JSON
         download = files.get_file_from_path(labs.download_uri(page.file))
         page.meta["notebook"] = download.url
+        programs.link(page, files)
         return markdown
     with one_line(_path(page.file, config)):
         names.check_names(markdown)
     page_notebooks.link(page, files)
+    programs.link(page, files)
     with one_line(_path(page.file, config)):
         if names_typed := search.other_names(page.meta):
             page.meta["tags"] = names_typed

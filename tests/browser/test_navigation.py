@@ -1,6 +1,7 @@
 """Portal, language switch, instant navigation, colour scheme, 404."""
 
 import json
+import re
 from pathlib import Path
 from urllib.parse import urljoin
 
@@ -139,47 +140,91 @@ def test_notebook_button(language, path, site, open_page, browser_checks):
     browser_checks.add()
 
 
-def programs(page: Path) -> list[str]:
-    """What the blocks of a built page are copied as, by the script beside it."""
-    script = page.parent.with_suffix(".programs.js").read_text(encoding="utf-8")
+def programs(page: Path) -> tuple[list[str], str | None]:
+    """What the blocks of a built page, and the page, are copied as."""
+    [name] = re.findall(r'data-programs="([^"]*)"', page.read_text("utf-8"))
+    script = (page.parent / name).read_text(encoding="utf-8")
     data = json.loads(script[script.index("detail:") + 7 : script.rindex("}));")])
-    return [
-        "\n\n\n".join(
-            filter(None, (p if isinstance(p, str) else data["cells"][p] for p in parts))
-        )
-        + "\n"
-        for parts in data["blocks"]
-    ]
+
+    def joined(parts):
+        texts = (p if isinstance(p, str) else data["cells"][p] for p in parts)
+        return "\n\n\n".join(filter(None, texts)) + "\n"
+
+    whole = joined(data["page"]) if "page" in data else None
+    return [joined(parts) for parts in data["blocks"]], whole
 
 
 @pytest.mark.parametrize("language", ["zh", "en"])
 def test_every_block_has_its_program(language, site, browser_checks):
-    pages = [
-        script.with_suffix("").with_suffix("") / "index.html"
-        for script in (site[0] / language).rglob("*.programs.js")
-    ]
-    for page in pages:
-        blocks = page.read_text("utf-8").count('class="language-python highlight"')
-        assert len(programs(page)) == blocks > 0, page
-    assert len(pages) > 30
-    browser_checks.add(len(pages))
+    counted = 0
+    for page in (site[0] / language).rglob("index.html"):
+        text = page.read_text("utf-8")
+        blocks = text.count('class="language-python highlight"')
+        if "data-programs" in text:
+            assert len(programs(page)[0]) == blocks > 0, page
+            counted += blocks
+        else:
+            assert blocks < 2 and ">snippets." not in text, page
+    assert counted > 800
+    browser_checks.add(counted)
 
 
-def test_a_copied_block_brings_what_it_needs(site, open_page, browser_checks):
+SAYS = {
+    "zh": ("已复制 {} 行：这段代码", "已复制 {} 行：本页的全部代码"),
+    "en": ("Copied {} lines: this block", "Copied {} lines: the code of this page"),
+}
+
+
+@pytest.mark.parametrize("language", ["zh", "en"])
+def test_what_is_copied_brings_what_it_needs(language, site, open_page, browser_checks):
     page = open_page(permissions=["clipboard-read", "clipboard-write"])
-    for path in ("placement/deepnorm/", "practice/norm-probe/"):
-        page.goto(site[1] + "en/" + path)
-        wanted = programs(site[0] / "en" / path / "index.html")
+
+    def told(said: str, text: str) -> None:
+        page.get_by_text(said.format(text.count("\n"))).wait_for()
+        assert page.evaluate("navigator.clipboard.readText()") == text
+
+    of_block, of_page = SAYS[language]
+    for path in ("placement/deepnorm/", "claims/deep-recipes/"):
+        page.goto(f"{site[1]}{language}/{path}")
+        wanted, whole = programs(site[0] / language / path / "index.html")
         blocks = page.locator(".language-python.highlight")
-        for number in (0, blocks.count() - 1):
-            page.locator("details").evaluate_all("all => all.map(d => d.open = true)")
-            blocks.nth(number).hover()
-            blocks.nth(number).locator("[data-clipboard-target]").click()
-            page.get_by_text("Copied to clipboard").wait_for()
-            copied = page.evaluate("navigator.clipboard.readText()")
-            assert copied == wanted[number]
-            assert "snippets." not in copied
-    browser_checks.add(4)
+        page.locator("details").evaluate_all("all => all.map(d => d.open = true)")
+        button = blocks.last.locator("[data-md-type=copy]")
+        button.evaluate("button => button.click()")  # before anybody reached for it
+        told(of_block, wanted[-1])
+        blocks.last.locator("code").evaluate(
+            "code => getSelection().selectAllChildren(code)"
+        )
+        page.keyboard.press("Control+c")
+        told(of_block, wanted[-1])
+        blocks.nth(1).hover()
+        blocks.nth(1).locator("[data-md-type=copy]").click()
+        told(of_block, wanted[1])
+        button = page.locator("button[data-programs]")
+        assert button.is_visible() == bool(whole)
+        if whole:
+            button.click()
+            told(of_page, whole)
+    browser_checks.add(7)
+
+
+def test_a_block_is_copied_alone_where_its_program_does_not_load(
+    site, open_page, browser_checks
+):
+    page = open_page(permissions=["clipboard-read", "clipboard-write"])
+    page.route("**/*.programs.js", lambda route: route.abort())
+    page.goto(site[1] + "en/placement/deepnorm/")
+    block = page.locator(".language-python.highlight").first
+    page.locator("details").evaluate_all("all => all.map(d => d.open = true)")
+    block.locator("[data-md-type=copy]").evaluate("button => button.click()")
+    page.get_by_text("Copied this block alone").wait_for()
+    copied = page.evaluate("navigator.clipboard.readText()")
+    first, _, rest = copied.partition("\n")
+    assert first.startswith("# ") and first.endswith(page.url)
+    assert rest.strip() == block.locator("code").inner_text().strip()
+    page.locator("button[data-programs]").click()
+    page.get_by_text("Nothing was copied").wait_for()
+    browser_checks.add(2)
 
 
 def test_tab_stays_out_of_the_closed_drawer(site, open_page, browser_checks):

@@ -1,4 +1,4 @@
-"""Every page with code as a notebook that runs on its own, and what copying hands over.
+"""Every page with code as a notebook that runs on its own.
 
 Code cells are the page's blocks; a block that imports a snippet of an earlier page
 is preceded by a cell with that snippet's code, so the reader needs torch, on pages
@@ -16,7 +16,7 @@ from pathlib import Path
 from mkdocs.structure.files import File
 
 from scripts.measure.records import RECORDS
-from scripts.site.notebooks import judge, self_contained
+from scripts.site.notebooks import judge
 from scripts.site.pages.resolved import (
     Part,
     has_code,
@@ -29,7 +29,6 @@ from scripts.site.reading.files import read_text
 from scripts.site.reading.source import ROOT, embedded, imports, last_changed, without
 
 PREFIX = "snippets."
-PROGRAMS = ".programs.js"
 CONSTRAINTS = ROOT / "requirements.txt"
 SETUP = """\
 #@title {title}
@@ -42,30 +41,26 @@ TRITON = re.compile(r"^(import|from) triton\b", re.MULTILINE)
 
 
 def add(file, files, config) -> None:
-    """Publish a notebook beside a page with code: rms-norm.md -> rms-norm.ipynb.
-
-    Where a block goes on from others, what the copy button hands over lies there too.
-    """
+    """Publish a notebook beside a page with code: rms-norm.md -> rms-norm.ipynb."""
     path = Path(file.abs_src_path)
     if not has_code(read_text(path)):
         return
     language, site_url = config.theme["language"], config.site_url or "/"
     words = json.dumps(config.extra["words"])
-    stamps = (path.stat().st_mtime_ns, *_sources())
-    shown, text = _made(path, file.src_uri, language, site_url, words, stamps)
-    files.append(File.generated(config, uri_of(file), content=shown))
-    if text:
-        files.append(File.generated(config, uri_of(file, PROGRAMS), content=text))
+    made = _made(path, file.src_uri, language, site_url, words, stamps(path))
+    files.append(File.generated(config, uri_of(file), content=made))
+
+
+def stamps(path: Path) -> tuple:
+    """When a page and what pages are made of were last changed."""
+    return (path.stat().st_mtime_ns, *_sources())
 
 
 @cache  # a live reload asks again for every page
-def _made(path, uri, language, site_url, words, stamps) -> tuple[str, str | None]:
-    """The notebook of a page, and its programs."""
-    words = json.loads(words)
-    book = notebook(path, language, site_url, words)
-    task = judge.on_page(uri)
-    shown = practice(path, language, site_url, words) if task else book
-    return dumps(shown), programs(book, words)
+def _made(path, uri, language, site_url, words, stamps) -> str:
+    """The notebook of a page."""
+    make = practice if judge.on_page(uri) else notebook
+    return dumps(make(path, language, site_url, json.loads(words)))
 
 
 @cache
@@ -82,27 +77,14 @@ def read_again() -> None:
     _sources.cache_clear()
 
 
-def uri_of(file, suffix: str = ".ipynb") -> str:
-    return file.src_uri.removesuffix(".md") + suffix
+def uri_of(file) -> str:
+    return file.src_uri.removesuffix(".md") + ".ipynb"
 
 
 def link(page, files) -> None:
-    """Tell the theme where the page's notebook and the programs of its blocks are."""
-    for name, suffix in (("notebook", ".ipynb"), ("programs", PROGRAMS)):
-        found = files.get_file_from_path(uri_of(page.file, suffix))
-        if found and page.file.src_uri.endswith(".md"):
-            page.meta[name] = found.url
-
-
-def programs(book: dict, words: dict) -> str | None:
-    """The script of `copied` for a page's notebook; None if each block runs alone."""
-    code = [cell["source"] for cell in book["cells"] if cell["cell_type"] == "code"]
-    note = _note(words, "")
-    every = self_contained.copies(code)
-    if all(sum(isinstance(part, int) for part in parts) == 1 for parts in every):
-        return None
-    own = [n for n, source in enumerate(code) if not source.startswith(note)]
-    return self_contained.script(code, [every[n] for n in own])
+    """Tell the theme where the page's notebook is."""
+    if found := files.get_file_from_path(uri_of(page.file)):
+        page.meta["notebook"] = found.url
 
 
 def notebook(path: Path, language: str, site_url: str, words: dict) -> dict:
@@ -132,8 +114,12 @@ def practice(path: Path, language: str, site_url: str, words: dict) -> dict:
     return book
 
 
+def path_of(uri: str, language: str) -> Path:
+    return ROOT / "docs" / language / "pages" / uri
+
+
 def _uri(path: Path, language: str) -> str:
-    return path.relative_to(ROOT / "docs" / language / "pages").as_posix()
+    return path.relative_to(path_of("", language)).as_posix()
 
 
 def _book(
@@ -171,6 +157,11 @@ def lab(path: Path, words: dict) -> dict:
     return book | {"cells": _self_contained(book["cells"], set(), words)}
 
 
+def with_snippets(sources: list[str], words: dict) -> list[dict]:
+    """Cells of code, below cells with the snippets that they import."""
+    return _self_contained([_code(source) for source in sources], set(), words)
+
+
 def _self_contained(cells: list[dict], given: set[str], words: dict) -> list[dict]:
     """The cells with the code of the snippets that they import, and numbered ids.
 
@@ -182,14 +173,14 @@ def _self_contained(cells: list[dict], given: set[str], words: dict) -> list[dic
             source = "".join(cell["source"])
             for file in _imported(source, given):
                 given = given | {file}
-                note = _note(words, file)
-                out.append(_code(f"{note}\n{_without_imports(embedded(file))}"))
+                head = note(words, file)
+                out.append(_code(f"{head}\n{_without_imports(embedded(file))}"))
             cell = cell | {"source": _without_imports(source)}
         out.append(cell)
     return [cell | {"id": f"cell-{number}"} for number, cell in enumerate(out)]
 
 
-def _note(words: dict, file: str) -> str:
+def note(words: dict, file: str) -> str:
     return f"# {words['earlier']}: snippets/{file}"
 
 
@@ -224,7 +215,16 @@ def _imported(code: str, given: set) -> list[str]:
 
 def _without_imports(code: str) -> str:
     """The code without its imports of snippets, whose names earlier cells define."""
-    return without(code, _snippet_imports(code))
+    nodes = _snippet_imports(code)
+    aliases = [alias for node in nodes for alias in node.names if alias.asname]
+    renamed = [f"{alias.asname} = {alias.name}" for alias in aliases]
+    rest = without(code, nodes)
+    if not renamed:
+        return rest
+    lines = rest.splitlines()
+    kept = imports(rest)
+    last = kept[-1].end_lineno if kept else 0
+    return "\n".join([*lines[:last], *renamed, *lines[last:]])
 
 
 def _text(text: str) -> dict:

@@ -19,6 +19,7 @@ from scripts.site.reading.source import global_names, import_line, imports, with
 
 SEED = "manual_seed"
 NOTE = re.compile(r" *# \(\d+\)!$", re.MULTILINE)  # where a remark hangs on the page
+GAP = re.compile(r"\n{4,}")  # where imports or marks of sections stood
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
@@ -27,9 +28,12 @@ ENVIRONMENT = "os"  # a cell that acts on it sets a variable that imports read
 Parts = list[str | int]  # a program: import lines and numbers of cells, in order
 
 
-def script(sources: list[str], blocks: list[Parts]) -> str:
-    """A script with the programs of a page's blocks, for the theme to put together."""
-    data = {"cells": [_body(source) for source in sources], "blocks": blocks}
+def script(sources: list[str], blocks: list[Parts], page: Parts | None) -> str:
+    """A script with the programs of a page's blocks, and with that of the page, for the
+    theme to put together.
+    """
+    cells = [_body(source) for source in sources]
+    data = {"cells": cells, "blocks": blocks} | ({"page": page} if page else {})
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
     return f"dispatchEvent(new CustomEvent('programs',{{detail:{text}}}));\n"
 
@@ -76,6 +80,12 @@ def copies(sources: list[str]) -> list[Parts]:
     return found
 
 
+def whole(sources: list[str]) -> Parts:
+    """All cells as one program."""
+    cells = [_cell(source) for source in sources]
+    return _parts(cells, [*range(len(cells))])
+
+
 def _parts(cells: list[Cell], chosen: list[int]) -> Parts:
     first = [index for index in chosen if ENVIRONMENT in cells[index].acts_on]
     rest = [index for index in chosen if index not in first]
@@ -95,7 +105,7 @@ def _closed(
 
 def _body(source: str) -> str:
     """A cell without the imports at its top level and without marks of remarks."""
-    return NOTE.sub("", without(source, imports(source)))
+    return GAP.sub("\n\n\n", NOTE.sub("", without(source, imports(source))))
 
 
 @cache  # a live reload reads the cells of every page again

@@ -447,8 +447,12 @@ def _hash(text: str) -> bytes:
 
 def check_source(group: str, row: dict) -> str:
     """The function that finds out which options of an item hold, as it stands."""
-    path = interview.KEYS / f"quiz_{group.replace('-', '_')}.py"
-    return source.function(path, row["id"].replace("-", "_"))
+    return source.function(keys(group), row["id"].replace("-", "_"))
+
+
+def keys(group: str) -> Path:
+    """The file with the checks of a group's items."""
+    return interview.KEYS / f"quiz_{group.replace('-', '_')}.py"
 
 
 def append_links(text: str, path: str, language: str) -> str:

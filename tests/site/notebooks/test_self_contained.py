@@ -1,33 +1,12 @@
-"""What the copy button hands over runs where it is pasted."""
+"""A block is copied with what it needs, and no more."""
 
-import contextlib
-import io
 import subprocess
 import sys
-import types
 
 import pytest
 
-from scripts.site.notebooks import page_notebooks, self_contained
-from tests.fresh_main import alone, forget_main, runs_alone
-from tests.lanes import quick_among
-from tests.site.notebooks.test_notebooks import (
-    QUICK,
-    book,
-    code_cells,
-    leave_alone,
-    with_code,
-)
-
-# One page of each kind; all were run when this was written.
-RUN = [
-    "attention/qk-norm.md",
-    "foundations/layer-norm.md",
-    "interview/spot-the-bug.md",
-    "kernels/memory-bound.md",
-    "practice/norm-probe.md",
-    "rmsnorm/rms-norm.md",
-]
+from scripts.site.notebooks import self_contained
+from tests.site.notebooks.test_notebooks import book, code_cells
 
 
 def programs(uri: str) -> list[str]:
@@ -35,26 +14,6 @@ def programs(uri: str) -> list[str]:
     return [
         self_contained.program(sources, copy) for copy in self_contained.copies(sources)
     ]
-
-
-@pytest.mark.parametrize("uri", quick_among(RUN, [QUICK]))
-def test_runs_where_it_is_pasted(uri, monkeypatch):
-    if runs_alone(uri):
-        said = alone(
-            f"tests/site/notebooks/test_self_contained.py::test_runs_where_it_is_pasted[{uri}]"
-        )
-        assert not said, said
-        return
-    cells, texts = code_cells(book(uri, "en")), programs(uri)
-    leave_alone(monkeypatch)
-    for cell, text in zip(cells, texts, strict=True):
-        main, printed = types.ModuleType("__main__"), io.StringIO()
-        monkeypatch.setitem(sys.modules, "__main__", main)
-        forget_main()
-        with contextlib.redirect_stdout(printed):
-            exec(compile(text, cell["id"], "exec"), vars(main))
-        expected = "".join(output["text"] for output in cell["outputs"]).rstrip()
-        assert printed.getvalue().rstrip().endswith(expected), text
 
 
 def test_interpreter_is_chosen_before_triton_is_imported(tmp_path, monkeypatch):
@@ -72,33 +31,6 @@ def test_interpreter_is_chosen_before_triton_is_imported(tmp_path, monkeypatch):
 
 def cells(parts: self_contained.Parts) -> list[int]:
     return [part for part in parts if isinstance(part, int)]
-
-
-def unknown_names(texts: dict[str, list[str]], folder) -> str:
-    """What ruff says of programs, which stand in a file each."""
-    for page, programs in texts.items():
-        for number, text in enumerate(programs):
-            path = folder / page / f"block_{number}.py"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
-    ruff = [sys.executable, "-m", "ruff", "check", "--isolated", "--no-cache"]
-    done = subprocess.run(
-        [*ruff, "--select", "F821,F401", "--output-format", "concise", str(folder)],
-        capture_output=True,
-        text=True,
-    )
-    return "" if done.returncode == 0 else done.stdout + done.stderr
-
-
-def test_no_name_is_missing_and_no_import_too_many(tmp_path):
-    texts = {uri: programs(uri) for uri in with_code()}
-    assert all(texts.values())
-    said = unknown_names(texts, tmp_path)
-    assert not said, said
-
-
-def test_a_missing_name_is_noticed(tmp_path):
-    assert "F821" in unknown_names({"a/b.md": ["print(scale)\n"]}, tmp_path)
 
 
 def test_a_block_brings_what_it_needs_and_no_more():
@@ -204,9 +136,7 @@ def test_a_seed_comes_along_where_something_is_called(source, seeded):
     assert cells(found[2])[0] == 0
 
 
-def test_pages_whose_blocks_run_alone_have_no_programs():
-    words = {"earlier": "from an earlier page"}
-    cells = [page_notebooks._code("a = 1\nprint(a)"), page_notebooks._code("b = 2")]
-    assert page_notebooks.programs({"cells": cells}, words) is None
-    cells.append(page_notebooks._code("print(b)"))
-    assert "programs" in page_notebooks.programs({"cells": cells}, words)
+def test_a_page_is_one_program():
+    sources = ["import torch\n\nx = torch.ones(1)", "import os\nos.environ['A'] = '1'"]
+    sources += ["print(x)"]
+    assert self_contained.whole(sources) == ["import os", 1, "import torch", 0, 2]

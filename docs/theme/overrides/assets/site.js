@@ -145,31 +145,92 @@ window.addEventListener("hashchange", reveal);
 new MutationObserver(choose).observe(document.body, { childList: true, subtree: true });
 choose();
 
-// A block of code is copied with what it needs of earlier blocks and pages, so that it
-// runs where it is pasted. The page's programs come when a button is reached for.
+// Code is copied with what it needs of earlier blocks and pages, so that it runs where it
+// is pasted: by a block's button, by selecting a whole block, and a page's as one program.
+// The programs come when a reader reaches for code: as a script, which pages opened as
+// files may load too.
 const CODE = ".language-python.highlight";
-const programs = (link) =>
-  (link.programs ??= new Promise((resolve, reject) => {
-    addEventListener("programs", (event) => resolve(event.detail), { once: true });
-    const script = Object.assign(document.createElement("script"), { src: link.dataset.programs });
+const says = zh
+  ? {
+      how: (lines) => `复制 ${lines} 行，包括它用到的代码`,
+      block: (lines) => `已复制 ${lines} 行：这段代码，连同它用到的代码`,
+      page: (lines) => `已复制 ${lines} 行：本页的全部代码，一个程序`,
+      alone: "只复制了这段代码：它用到的代码没能加载",
+      see: "# 这段代码用到的其他代码没能加载，见",
+      nothing: "没能加载，什么也没有复制",
+    }
+  : {
+      how: (lines) => `Copy ${lines} lines: this with the code that it uses`,
+      block: (lines) => `Copied ${lines} lines: this block with the code that it uses`,
+      page: (lines) => `Copied ${lines} lines: the code of this page as one program`,
+      alone: "Copied this block alone: the code that it uses did not load",
+      see: "# The code that this uses did not load, see",
+      nothing: "Nothing was copied: it did not load",
+    };
+const shownIn = (block) => block.querySelector("code").textContent.trim() + "\n";
+const linesOf = (text) => text.split("\n").length - 1;
+const programs = (holder) =>
+  (holder.programs ??= new Promise((resolve, reject) => {
+    const script = Object.assign(document.createElement("script"), { src: holder.dataset.programs });
+    const heard = ({ detail }) => document.currentScript === script && resolve((holder.loaded = detail));
+    addEventListener("programs", heard);
+    script.addEventListener("load", () => removeEventListener("programs", heard));
     script.addEventListener("error", reject);
     document.head.append(script);
   }));
-const fill = async (button, link) => {
-  const { cells, blocks } = await programs(link);
-  const at = [...document.querySelectorAll(CODE)].indexOf(button.closest(CODE));
-  const parts = blocks[at].map((part) => cells[part] ?? part); // a cell or import lines
-  button.dataset.clipboardText = parts.filter(Boolean).join("\n\n\n") + "\n";
+const program = ({ cells, blocks, page }, block) => {
+  const parts = block ? blocks[[...document.querySelectorAll(CODE)].indexOf(block)] : page;
+  return parts.map((part) => cells[part] ?? part).filter(Boolean).join("\n\n\n") + "\n";
 };
 const reached = (event) => {
-  const button = event.target.closest?.(`${CODE} [data-clipboard-target]`);
-  const link = document.querySelector("a[data-programs]");
-  if (!button || !link || button.dataset.clipboardText) return;
-  const filled = fill(button, link);
-  if (event.type !== "click") return filled.catch(() => {});
-  event.stopImmediatePropagation(); // until it is there
-  filled.catch(() => link.removeAttribute("data-programs")).then(() => button.click());
+  const block = event.target.closest?.(CODE);
+  const button = event.target.closest?.(`${CODE} [data-md-type=copy], button[data-programs]`);
+  const holder = document.querySelector("[data-programs]");
+  if (!holder || !(block || button) || button?.dataset.clipboardText) return;
+  if (!button) return event.type === "pointerdown" && programs(holder).catch(() => {});
+  const text = programs(holder).then((found) => program(found, block));
+  const filled = text.then((code) => {
+    button.dataset.clipboardText = code;
+    if (block && linesOf(code) === linesOf(shownIn(block))) return code;
+    button.dataset.says = says[block ? "block" : "page"](linesOf(code));
+    if (block) button.title = says.how(linesOf(code));
+    return code;
+  });
+  if (event.type === "click") late(event, button, block, filled);
+  else filled.catch(() => {});
 };
-for (const type of ["pointerover", "focusin", "click"]) {
+// Clicked before the text is there. A browser takes a promise of it, so that the click
+// still counts when it comes; one that takes none, as at plain http, is clicked again.
+const late = (event, button, block, filled) => {
+  event.stopImmediatePropagation();
+  const given = filled.catch((error) => {
+    if (!block) throw error;
+    button.dataset.says = says.alone;
+    return (button.dataset.clipboardText = `${says.see} ${location.href}\n${shownIn(block)}`);
+  });
+  const blob = given.then((code) => new Blob([code], { type: "text/plain" }));
+  const again = () => given.then(() => button.click(), () => alert$.next(says.nothing));
+  if (!navigator.clipboard?.write || !window.ClipboardItem) return again();
+  const done = () => alert$.next(button.dataset.says ?? says.block(linesOf(button.dataset.clipboardText)));
+  navigator.clipboard.write([new ClipboardItem({ "text/plain": blob })]).then(done, again);
+};
+for (const type of ["pointerover", "pointerdown", "focusin", "click"]) {
   document.addEventListener(type, reached, true);
 }
+// The theme says that something was copied; after it, this says what.
+addEventListener("click", (event) => {
+  const said = event.target.closest?.("[data-clipboard-text][data-says]")?.dataset.says;
+  if (said) alert$.next(said);
+});
+document.addEventListener("copy", (event) => {
+  const selection = getSelection();
+  const around = selection.rangeCount ? selection.getRangeAt(0).commonAncestorContainer : null;
+  const block = (around?.closest ? around : around?.parentElement)?.closest(CODE);
+  const found = document.querySelector("[data-programs]")?.loaded;
+  const bare = (text) => text.replace(/\s+/g, "");
+  if (!block || !found || bare(selection.toString()) !== bare(shownIn(block))) return;
+  const code = program(found, block);
+  event.clipboardData.setData("text/plain", code);
+  event.preventDefault();
+  alert$.next(says.block(linesOf(code)));
+});
