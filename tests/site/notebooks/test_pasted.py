@@ -51,7 +51,9 @@ def copied(uri: str, language: str) -> list[Copied]:
     if not made:
         return []
     cells, blocks, page = made
-    expected = outputs(uri, language) if page else [""] * len(blocks)
+    # A lab prints what is left of rounding, which depends on the number of threads.
+    compared = page and not uri.endswith(".ipynb")
+    expected = outputs(uri, language) if compared else [""] * len(blocks)
     found = [*zip(range(len(blocks)), blocks, expected, strict=True)]
     found += [("page", page, "")] if page else []
     return [

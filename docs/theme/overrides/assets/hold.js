@@ -17,6 +17,12 @@
     waiting = null;
     for (const go of all) go();
   };
+  // The words of a query that no page has, said above its results.
+  const tell = (absent) => {
+    const place = document.querySelector("[data-absent]");
+    place.hidden = !absent.length;
+    place.textContent = absent.map((word) => place.dataset.absent.replace("{}", word)).join(" ");
+  };
   // A worker that is fetched with the first message to it, which brings the index.
   const Started = window.Worker;
   window.Worker = class extends EventTarget {
@@ -31,7 +37,10 @@
     started() {
       const worker = new Started(this.url);
       worker.addEventListener("error", () => this.dispatchEvent(new Event("error")));
-      worker.addEventListener("message", ({ data }) => this.dispatchEvent(new MessageEvent("message", { data })));
+      worker.addEventListener("message", ({ data }) => {
+        this.dispatchEvent(new MessageEvent("message", { data }));
+        if (data.data?.items) tell(data.data.absent ?? []);
+      });
       return worker;
     }
     terminate() {
