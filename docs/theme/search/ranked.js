@@ -10,7 +10,7 @@ const STOP = new Set(
   ("a an and are as at be between by can do does doesn't don't for from get give has have how i if in is it " +
     "its make me my need needed of on one only or please question questions should so some than that the " +
     "their there they this to use used using vs was we what when where which while who why will with work " +
-    "you your happen happens instead really " +
+    "you your happen happens instead really fix bug issue add " +
     "为什么 为何 什么 怎么 怎样 如何 哪些 哪个 哪种 哪里 吗 呢 了 的 地 得 和 与 或 及 以及 在 是 有 会 要 用 把 被 对 从 " +
     "到 上 中 里 下 一下 一个 一些 这个 那个 这 那 可以 需要 进行 写 写一下 使用 用的 用了 普遍 都 就 也 还 请问 请 问题 " +
     "相比 相比于 于 各 分别 你 我 它 他 时 后 之后 而 非 而非 做 让 说 讲 该 咋办 么 才 再 又 出现 介绍 关于 问 等 " +
