@@ -22,8 +22,10 @@ const SPELLED = {
   llms: "llm", behaves: "behaviour", prenorm: "pre-norm", postnorm: "post-norm",
   千问: "qwen", 溢出: "上溢", 坍塌: "坍缩", 塌缩: "坍缩", 崩了: "发散", 崩掉: "发散", 崩溃: "发散",
   八股: "面试题", 八股文: "面试题", 手撕: "手写", 代替: "换成", 取代: "换成", 参数量: "参数",
-  大模型: "大语言模型", 推导: "反向传播", 求导: "梯度",
+  大模型: "大语言模型",
 };
+const isSpelled = (word) => Object.hasOwn(SPELLED, word);
+const spelled = (word) => (isSpelled(word) ? SPELLED[word] : word);
 // The terms' other words, which the build fills in from terms.yml: the query is
 // put in our words, so that a page need not print those of others.
 const PREFERRED = {};
@@ -83,12 +85,12 @@ const inOurWords = (query) =>
 // The words of a query that count; all of them when none would.
 const wordsOf = (query, known, separator, isText) => {
   const all = [];
-  const parts = (word) => (SPELLED[word] ?? word).split(separator);
+  const parts = (word) => spelled(word).split(separator);
   for (const [run] of query.toLowerCase().matchAll(RUNS)) {
     const bare = run.replace(EDGES, "");
     if (HAN.test(run)) {
-      const isKnown = (word) => word in SPELLED || STOP.has(word) || known(word);
-      all.push(...segment(run, isKnown).flatMap((word) => (SPELLED[word] ? segment(SPELLED[word], known) : [word])));
+      const isKnown = (word) => isSpelled(word) || STOP.has(word) || known(word);
+      all.push(...segment(run, isKnown).flatMap((word) => (isSpelled(word) ? segment(spelled(word), known) : [word])));
     } else if (CODE.test(bare) && isText(bare)) all.push(bare);
     else all.push(...parts(bare).flatMap((word) => (CODE.test(word) ? word.split(/[^\p{L}\p{N}_√']+/u) : [word])));
   }
@@ -117,6 +119,9 @@ const plain = (html) =>
 let texts = null;
 const literal = (map) => (texts ??= [...map.values()].map((part) => [part.location, plain(part.title), plain(part.text)]));
 
+// What the other forms of a word begin with; a number begins nothing.
+const stemOf = (word) => (DIGITS.test(word) ? "" : word.replace(ENDING, ""));
+
 // Section -> for each word, what its places in that section are worth.
 const worthOf = (words, index, map) => {
   const worth = new Map();
@@ -133,10 +138,10 @@ const worthOf = (words, index, map) => {
       }
       return;
     }
-    const stem = DIGITS.test(word) ? "" : word.replace(ENDING, "");
+    const stem = stemOf(word);
     for (const { field, whole, begins } of FIELDS) {
       for (const [text, wildcard, weight] of [[word, WHOLE, whole], [stem, BEGINS, begins]]) {
-        if (!text) continue; // a number begins nothing
+        if (!text) continue;
         const hits = index.query((q) => q.term(text, { fields: [field], wildcard, usePipeline: false }));
         for (const { ref, score } of hits) {
           const share = field === "text" ? score / hits[0].score : field === "tags" && map.get(ref).parent ? 0 : inTitle(ref);
@@ -160,10 +165,11 @@ export const ranked = (query, { search, index, map, separator }) => {
   const pageOf = (ref) => map.get(ref).parent ?? map.get(ref);
   const held = (at, place) => [...at.values()].some((values) => values[place] > 0);
   const ofAll = worthOf(asked, index, map);
-  const absent = asked.filter((_, place) => !held(ofAll, place));
-  const words = asked.filter((word) => !absent.includes(word));
+  const kept = asked.flatMap((_, place) => (held(ofAll, place) ? [place] : []));
+  const words = kept.map((place) => asked[place]);
+  const asTyped = (word, at = query.toLowerCase().indexOf(word)) => (at < 0 ? word : query.slice(at, at + word.length));
+  const absent = asked.filter((word) => !words.includes(word)).map((word) => asTyped(word));
   if (!words.length) return { items: [], absent };
-  const kept = asked.flatMap((word, place) => (absent.includes(word) ? [] : [place]));
   const worth = new Map([...ofAll].map(([ref, at]) => [ref, kept.map((place) => at[place])]));
   const ofPages = new Map();
   for (const [ref, at] of worth) {
@@ -191,7 +197,9 @@ export const ranked = (query, { search, index, map, separator }) => {
     const kind = KIND[page.location] ?? KIND[page.location.split("/")[0]] ?? 1;
     return { holds: kind * (within + NAME * Math.min(name, 0.5)), all: kind * (within + NAME * name + (name === 1 ? EXACT : 0)) };
   };
-  const found = search(words.map((word) => (CODE.test(word) || DIGITS.test(word) ? `${word}^1` : word)).join(" "));
+  // To the theme's search a word with a weight is whole, others begin words.
+  const whole = (word) => CODE.test(word) || DIGITS.test(word);
+  const found = search(words.map((word) => (whole(word) ? `${word}^1` : stemOf(word))).join(" "));
   const items = found.items.map((item) => {
     const { holds, all } = score(pageOf(item[0].location));
     const own = item.map((part) => [much(worth.get(part.location) ?? none) * (REPEATS.test(part.location) ? 0.2 : 1), part]);
