@@ -46,7 +46,8 @@ const NAME = 1.5; // a page's name within the query
 const EXACT = 10; // a page's name and nothing else
 const RAREST = 2.5; // what a word counts that few pages have
 const TOGETHER = 0.4; // of a page's worth, that of its best section alone
-const LEAST = 0.35; // of what the best page holds, for a page that is shown
+const LEAST = 0.35; // of what the best page holds, for a page after the first few
+const FEW = 6;
 const REPEATS = /#(?:questions|references|limits|claims)$/; // a section that says what others do
 
 const HAN = /\p{sc=Han}/u;
@@ -197,16 +198,23 @@ export const ranked = (query, { search, index, map, separator }) => {
     const kind = KIND[page.location] ?? KIND[page.location.split("/")[0]] ?? 1;
     return { holds: kind * (within + NAME * Math.min(name, 0.5)), all: kind * (within + NAME * name + (name === 1 ? EXACT : 0)) };
   };
-  // To the theme's search a word with a weight is whole, others begin words.
-  const whole = (word) => CODE.test(word) || DIGITS.test(word);
-  const found = search(words.map((word) => (whole(word) ? `${word}^1` : stemOf(word))).join(" "));
+  // To the theme's search a word with a weight is whole, others begin words; it reads
+  // signs of code as signs of its own.
+  const looked = words.flatMap((word) => {
+    if (!CODE.test(word) && !DIGITS.test(word)) return [stemOf(word)];
+    return word.split(/[^\p{L}\p{N}_]+/u).filter(Boolean).map((part) => `${part}^1`);
+  });
+  const found = search(looked.join(" "));
+  const within = ({ location }) => much(worth.get(location) ?? none) * (REPEATS.test(location) ? 0.2 : 1);
   const items = found.items.map((item) => {
     const { holds, all } = score(pageOf(item[0].location));
-    const own = item.map((part) => [much(worth.get(part.location) ?? none) * (REPEATS.test(part.location) ? 0.2 : 1), part]);
-    own.sort(([a], [b]) => b - a);
-    return { holds, all, shown: own.map(([part, document], place) => ({ ...document, score: place || !part ? 0 : all })) };
+    const [best, ...rest] = [...item].sort((a, b) => within(b) - within(a));
+    // The theme opens what scores as much as the first, and folds the rest.
+    const shown = [{ ...best, score: all }, ...rest.map((part) => ({ ...part, score: 0 }))];
+    return { holds, all, shown };
   });
   items.sort((a, b) => b.all - a.all);
   const least = LEAST * Math.max(...items.map(({ holds }) => holds));
-  return { ...found, items: items.filter(({ all, holds }) => all > 0 && holds >= least).map(({ shown }) => shown), absent };
+  const pages = items.filter(({ all, holds }, place) => all > 0 && (place < FEW || holds >= least));
+  return { ...found, items: pages.map(({ shown }) => shown), absent };
 };
