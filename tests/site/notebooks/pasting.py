@@ -60,9 +60,10 @@ def run(texts: list[str], folder: Path) -> list[tuple[int, str]]:
         for name, value in os.environ.items()
         if not name.startswith(("PYTHON", "TRITON"))
     }
+    first = [name for name in FIRST if any(name in text for text in texts)]
     done = subprocess.run(
         [sys.executable, "-I", "-c", RUNNER],
-        input=json.dumps({"first": FIRST, "texts": texts}),
+        input=json.dumps({"first": first, "texts": texts}),
         cwd=folder,
         env=environment | {"OMP_NUM_THREADS": "1", "MPLBACKEND": "agg"},
         capture_output=True,
