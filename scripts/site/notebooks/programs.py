@@ -103,11 +103,6 @@ def checks_of(uri: str) -> list[str]:
     return []
 
 
-def _called(code: str, id: str) -> str:
-    test = f"test_{id.replace('-', '_')}"
-    return f'{code}\n\n\n{test}()\nprint("passed: {test}")'
-
-
 def _of_checks(checks: list[str], words: dict) -> tuple[list[str], list[Parts]]:
     """Each check on its own, with cells that several need held once."""
     cells: dict[str, int] = {}
