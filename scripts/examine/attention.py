@@ -9,10 +9,12 @@ STEPS = 60  # of autograd's graph, between a product and its softmax
 class Products:
     """Told of every function, it answers with what attended: q, k and v."""
 
-    def __init__(self):
+    def __init__(self, tape):
+        self.tape = tape
         self.known: dict = {}  # node of a product -> (q, k)
 
     def __call__(self, name: str, args, kwargs, out, tick) -> list[Attended]:
+        self.tape.stamp(tick())
         if name == "scaled_dot_product_attention":
             named = ("query", "key", "value")[len(args) :]
             q, k, v = [*args, *(kwargs[n] for n in named)][:3]

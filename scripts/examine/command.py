@@ -131,6 +131,7 @@ def examined(request: dict, here: Path, seconds: float) -> dict:
             "HF_HUB_OFFLINE": "1",
             "TRANSFORMERS_VERBOSITY": "error",
             "PYTHONWARNINGS": "ignore",
+            "TORCHDYNAMO_DISABLE": "1",  # compiled functions are run as written
             "OMP_NUM_THREADS": "1",
         }
         child = subprocess.Popen(

@@ -7,7 +7,7 @@ on purpose, or what breaks training or serving; the rest are remarks.
 import copy
 import re
 
-from scripts.examine import flow, odd
+from scripts.examine import flow, odd, state
 from scripts.examine.probe import Probed
 from scripts.experiments.atlas import examine as atlas
 from scripts.experiments.atlas.branches import again
@@ -28,6 +28,7 @@ def judged(found: Probed, causal: bool) -> dict:
     for rule in (
         norms_alone,
         strange_norms,
+        unread_roots,
         stored_gains,
         sides,
         final,
@@ -90,6 +91,8 @@ def norms_alone(found: Probed, faults, remarks) -> None:
                 faults.append(["eps-none", path])
         elif behaviour.eps and behaviour.eps >= LARGE:
             remarks.append(["eps-large", path, decimal(behaviour.eps)])
+        if not behaviour.cast and getattr(call, "called", ""):
+            continue  # where lines of a forward round is not read
         if place != "none" and not _zeros_half(norm, x):
             faults.append(["eps-half", path, _eps(behaviour, e)])
         if not behaviour.fp16:
@@ -153,6 +156,20 @@ def _strange(path, said, shape, tokens, faults, remarks) -> None:
             faults.append(["unbiased", path])
         else:
             remarks.append(["factor", path, f"{said.factor:.3g}"])
+
+
+def unread_roots(found: Probed, faults, remarks) -> None:
+    """Roots outside of the layers that no probe tells."""
+    remarks += [["unread", where, name] for name, where in _outside(found)]
+
+
+def _outside(found: Probed) -> list[tuple[str, str]]:
+    """(name, file:line) of the roots outside of the layers that are not read."""
+    return [
+        (name, where)
+        for path, name, where in found.unread
+        if not any(f"{path}.".startswith(f"{held}.") for held in found.layers)
+    ]
 
 
 def stored_gains(found: Probed, faults, remarks) -> None:
@@ -243,7 +260,7 @@ def final(found: Probed, faults, remarks) -> None:
     if several or "N(" not in shape_of(every[-1]) or ends.startswith("N("):
         return
     sites = {site for site, _, side in found.outer if side in ("", path)}
-    if sites & {"final", "head"}:
+    if sites & {"final", "head"} or _outside(found):
         return
     end = calls[-1].end
     if any(c.start > end and c.path in found.strange for c in found.trace.calls):
@@ -263,7 +280,8 @@ def idle(found: Probed, faults, remarks) -> None:
         for i, said in enumerate(every):
             faults += [["idle", f"{path}.{i}.{name}"] for name in said["idle"]]
     called = {c.path: type(c.module) for c in found.trace.calls}
-    alive = {id(c.module) for c in found.trace.calls}  # a shared one has many names
+    ran = [*found.trace.calls, *found.through]
+    alive = {id(c.module) for c in ran}  # a shared one has many names
     kinds = {called[p] for p in found.known if p in called}
     for path, module in found.loaded.model.named_modules():
         held = any(f"{path}.".startswith(f"{p}.") for p in found.layers)
@@ -367,9 +385,10 @@ def _alike_in_training(found: Probed, place: str) -> list[str]:
     for path, call in calls.items():
         alone = copy.copy(call)
         try:
-            alone.module = copy.deepcopy(call.module)
+            alone.module = state.copied(call.module)
             with flow.no_dropout(alone.module):
                 before, _ = again(alone)
+                state.reset(alone.module)
                 alone.module.train()
                 after, _ = again(alone)
         except Exception:  # it takes what is not here any more

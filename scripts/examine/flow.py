@@ -1,7 +1,8 @@
 """What reaches what: later tokens, other samples, the switch between train and eval."""
 
-import copy
 from contextlib import contextmanager
+
+from scripts.examine import state
 
 NOISE = 1e-5  # of the largest element
 
@@ -31,15 +32,20 @@ def watched(model, seen: list):
             hook.remove()
 
 
-def ran(model, given: dict, seed: int = 0):
-    """(output, what every module gave) of one forward pass without a graph."""
+def ran(model, given: dict, seed: int = 0, fresh: bool = True):
+    """(output, what every module gave) of one forward pass without a graph.
+
+    It begins with the state that the model was loaded with, unless not ``fresh``.
+    """
     import torch
 
     from scripts.experiments.atlas.trace import tensors
 
     seen: list = []
     torch.manual_seed(seed)
-    with torch.no_grad(), watched(model, seen):
+    if fresh:
+        state.reset(model)
+    with torch.no_grad(), state.ordinary_tensors(), watched(model, seen):
         out = tensors(_plain(model(**given)))
     return (out[0].detach() if out else None), seen
 
@@ -164,9 +170,13 @@ def leaks(block, tokens: int | None = None) -> bool | None:
     if tokens and shape[1] < tokens <= shape[0]:
         return None
     try:
+        state.reset(block.module)
         before, _ = again(block)
+        state.reset(block.module)
         after, _ = again(block, which)  # token 2 of sample 0
     except Exception:  # it takes what is not here any more
+        return None
+    if before is None or before.shape != shape:  # its first result is another
         return None
     change = (after - before)[0].abs().amax(-1)
     return bool((change[:2] > NOISE * before.abs().max()).any())
@@ -224,14 +234,14 @@ def no_dropout(model):
 def train_differs(model, given: dict) -> str | None:
     """Where train and eval part, dropout off; None if they agree or it is random."""
     try:
-        trained = copy.deepcopy(model)
+        trained = state.copied(model)
     except Exception:  # some modules do not copy
         return None
     with no_dropout(trained):
         out, ours = ran(trained.eval(), given)
         try:
-            other, theirs = ran(copy.deepcopy(trained).train(), given, seed=1)
-            third, _ = ran(copy.deepcopy(trained).train(), given, seed=2)
+            other, theirs = ran(state.copied(trained).train(), given, seed=1)
+            third, _ = ran(state.copied(trained).train(), given, seed=2)
         except Exception:  # its training forward wants more
             return None
     if out is None or other is None or other.shape != out.shape:
@@ -242,16 +252,23 @@ def train_differs(model, given: dict) -> str | None:
 
 
 def unsteady(model, given: dict) -> str | None:
-    """What changes from one eval pass to the next: a buffer's name, or the output."""
-    before = {n: b.clone() for n, b in model.named_buffers()}
+    """What makes a second pass differ: a statistic's name, or "" for chance.
+
+    Where a model keeps tokens (a cache: three axes or more) it is not asked.
+    """
     out, _ = ran(model, given)
-    for name, buffer in model.named_buffers():
-        old = before.get(name)
-        same = old is not None and old.shape == buffer.shape
-        if same and old.is_floating_point() and differs(old, buffer):
-            return name
     again, _ = ran(model, given, seed=1)
-    return "" if out is not None and differs(out, again) else None
+    if out is not None and differs(out, again):
+        return ""
+    ran(model, given)
+    before = state.changing(model)
+    ran(model, given, fresh=False)
+    for name, value in state.changing(model).items():
+        old = before.get(name)
+        same = old is not None and old.shape == value.shape
+        if same and value.ndim < 3 and differs(old, value):
+            return name
+    return None
 
 
 def tensors_of(output) -> list:

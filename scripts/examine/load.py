@@ -6,6 +6,8 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
+from scripts.examine import state
+
 BATCH, TOKENS = 2, 11
 LENGTHS = (TOKENS, 7, 16)  # tried in turn where the reader gives none
 MOST = 300_000_000  # parameters: what a CPU probes within the limit of time
@@ -58,6 +60,7 @@ def load(spec: str, options: dict) -> Loaded:
     made.eval()
     if any(p.dtype.is_floating_point for p in made.parameters()):
         made.float()
+    state.keep(made)
     if example is not None:
         return Loaded(spec, made, bound(made, example))
     own = bool(options.get("input"))
@@ -149,6 +152,7 @@ def _configured(path: Path) -> Loaded:
         raise
     except Exception as error:
         raise Refusal(f"{architecture} cannot be built: {one_line(error)}") from None
+    state.keep(model)
     given = tiny.inputs(model, config, tiny.seed_of(architecture))
     return Loaded(str(path), model, given, architecture)
 
@@ -205,8 +209,9 @@ def _guess(model, options: dict) -> dict:
         kind = "real numbers" if example.is_floating_point() else "tokens"
         try:
             given = bound(model, example)
-            with torch.no_grad():
+            with torch.no_grad(), state.ordinary_tensors():
                 model(**given)
+            state.reset(model)
             return given
         except MemoryError:
             raise

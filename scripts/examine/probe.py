@@ -1,15 +1,17 @@
 """The atlas's probes on one model: rows as those of the atlas, layer by layer."""
 
+import copy
 import inspect
 import re
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
 
-from scripts.examine import flow, odd
+from scripts.examine import flow, inline, odd, open_code, state
 from scripts.examine.attention import Products
 from scripts.examine.lists import containers, joined
 from scripts.examine.load import Loaded, Refusal
+from scripts.examine.tape import Tape
 from scripts.experiments.atlas import examine as atlas
 from scripts.experiments.atlas import trace as tracing
 from scripts.experiments.atlas.blocks import blocks, stream
@@ -29,7 +31,9 @@ class Probed:
     known: dict  # path of a norm -> (behaviour, gated)
     lists: list  # (path, calls of its blocks)
     strange: dict  # path of a norm over other axes -> what it normalizes over
-    attended: dict  # id of a norm that is a function -> the attention that reads it
+    unread: list  # (path, name, file:line) of roots that are of no norm read
+    tape: object  # every function of the pass
+    through: list  # calls for which a norm inside of them stands
     rows: list = field(default_factory=list)
     outer: list = field(default_factory=list)  # (site, call, list)
     layers: dict = field(default_factory=dict)  # list -> what each layer does
@@ -92,19 +96,59 @@ def probe(loaded: Loaded) -> Probed:
     randomise(model)
     tracing.FOLDERS[1:] = places(model)
     _find_tokens(loaded)
-    trace = tracing.follow(model, _graphed(loaded.given), Products())
+    state.keep(model)
+    trace, tape = followed(loaded)
     strange: dict = {}
     known = named(trace, strange)
-    attended = sites(trace)
+    unread = _add_inline(tape, trace, known, strange)
+    inline.modulated(tape, trace, known)
+    through = inline.see_through(trace, known)
     lists = _lists(trace, model, known)
     if not lists:
         raise Refusal(NO_BLOCKS)
-    found = Probed(loaded, stored, trace, known, lists, strange, attended)
+    found = Probed(loaded, stored, trace, known, lists, strange, unread, tape, through)
     found.outer = atlas.outer_norms(trace, lists, known)
     _note_apart(found)
     for path, calls in lists:
         _rows_of(found, path, calls)
     return found
+
+
+def followed(loaded: Loaded) -> tuple:
+    """(trace, tape) of one pass, with a graph even where the model wants none."""
+    from contextlib import nullcontext
+
+    for graph in (state.graph_kept, nullcontext):
+        given = _graphed(loaded.given)
+        tape = Tape(given)
+        state.reset(loaded.model)
+        try:
+            with graph(), tape.recording():
+                return tracing.follow(loaded.model, given, Products(tape)), tape
+        except RuntimeError:  # it changes its own weights, say
+            if graph is nullcontext:
+                raise
+        finally:
+            state.reset(loaded.model)
+    raise AssertionError("the last pass returns or raises")
+
+
+def _add_inline(tape, trace, known: dict, strange: dict) -> list[tuple]:
+    """Add the norms that no module holds to a trace. Returns the roots left unread."""
+    calls, unread = inline.find(tape, trace, known)
+    also = named(SimpleNamespace(calls=list(calls)), strange)
+    by_hand = {c.path: not c.whole for c in calls}
+    for call in calls:
+        if call.path in also:
+            trace.calls.append(call)
+        else:
+            unread.append((call.parent.path, call.called, call.module.where))
+    trace.calls.sort(key=lambda c: c.start)
+    for path, (behaviour, gated) in also.items():
+        if by_hand.get(path):  # dtypes are written down as they were in this pass
+            also[path] = replace(behaviour, cast="", output="", fp16=True), gated
+    known |= also
+    return unread
 
 
 def _note_apart(found: Probed) -> None:
@@ -169,6 +213,9 @@ def named(trace, strange: dict) -> dict:
         if behaviour:
             known[call.path] = (behaviour, False)
     for call in trace.calls:
+        if call.path in known and not known[call.path][1] and _adds(call):
+            del known[call.path]
+    for call in trace.calls:
         behaviour, gated = known.get(call.path, (None, True))
         plain = call.path not in strange and "#" not in call.path
         if not gated and not behaviour.eps and plain:
@@ -176,6 +223,34 @@ def named(trace, strange: dict) -> dict:
             if odd.eps_place(alone, x, behaviour.size)[0] != "none":
                 known[call.path] = (replace(behaviour, eps=None), False)
     return known
+
+
+def _adds(call) -> bool:
+    """Whether a norm's result feels a second tensor of its input's shape."""
+    import torch
+
+    shape = call.inputs[0].shape
+    if sum(s.shape == shape for s in call.inputs) < 2:
+        return False
+    torch.manual_seed(0)
+    alone, _, x = atlas._alone(call, 0.0)
+    other = copy.copy(call)
+    other.raw = tuple(_shifted(part) for part in call.raw)
+    with torch.no_grad():
+        h = odd._numbers(x.shape)
+        return flow.differs(alone(h), atlas._alone(other, 0.0)[0](h))
+
+
+def _shifted(value):
+    """Nested arguments with every real tensor moved."""
+    import torch
+
+    if isinstance(value, dict):
+        return {n: _shifted(v) for n, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(map(_shifted, value))
+    real = isinstance(value, torch.Tensor) and value.is_floating_point()
+    return value.detach() + 8 * torch.cos(value.detach()) if real else value
 
 
 def _behaviour(call, alone, x, strange: dict):
@@ -243,9 +318,33 @@ def _plain(alone, x, kind: str):
         gain, bias, bare = probes.bare_norm(alone, x)
         eps = probes.recover_eps(bare, x, kind, x.shape[-1])
         found = probes.Behaviour(kind, x.shape[-1], gain, bias, eps, "", "", True)
-        cast, output = probes.cast_order(alone, x, found)
-        fp16 = probes.right_in_fp16(alone, x, found)
+        try:
+            cast, output = probes.cast_order(alone, x, found)
+            fp16 = probes.right_in_fp16(alone, x, found)
+        except RuntimeError:  # low parameters are refused: it casts its input
+            alone = _wide(alone)
+            cast, output = probes.cast_order(alone, x, found)
+            fp16 = probes.right_in_fp16(alone, x, found)
     return replace(found, cast=cast, output=output, fp16=fp16)
+
+
+def _wide(alone):
+    """The same module with its parameters in float32, whatever it is given."""
+    from torch import nn
+    from torch.func import functional_call
+
+    class Wide(nn.Module):
+        def __init__(self):
+            super().__init__()
+            for name, p in alone.named_parameters():
+                self.register_parameter(name.replace(".", "_"), p)
+            self.names = {n.replace(".", "_"): n for n, _ in alone.named_parameters()}
+
+        def forward(self, h):
+            wide = {n: getattr(self, own).float() for own, n in self.names.items()}
+            return functional_call(alone, wide, (h,))
+
+    return Wide()
 
 
 def _cast(alone):
@@ -266,50 +365,6 @@ def _cast(alone):
             return functional_call(self.alone, low, (h,))
 
     return Cast()
-
-
-def sites(trace) -> dict:
-    """Say of norms that are functions whether they norm q or k, by what attends.
-
-    Returns {id of a function's call: what attended}.
-    """
-    found = {}
-    for f in trace.functional:
-        given = _first_tensor(f)
-        if given is None or given.grad_fn is None:
-            continue
-        at = SimpleNamespace(node=(given.grad_fn, given.output_nr))
-        for attended in trace.attended:
-            for letter in "qk":
-                if atlas._reaches(getattr(attended, letter), at, False):
-                    f.site = f.site or letter
-                    found.setdefault(id(f), attended)
-    return found
-
-
-def _first_tensor(f):
-    import torch
-
-    return next((v for v in f.given.values() if isinstance(v, torch.Tensor)), None)
-
-
-def rope_sides(norms, attended: dict, call, trace) -> dict[str, str]:
-    """{q or k: side of RoPE} of norms that are functions, of one block."""
-    import torch
-
-    inner = SimpleNamespace(inner=[c for c in trace.calls if c.inside(call)])
-    found = {}
-    for f, _ in norms:
-        if id(f) in attended and f.site in ("q", "k"):
-            at = attended[id(f)]
-            with torch.no_grad():
-                out = f.function(**{n: atlas._detached(v) for n, v in f.given.items()})
-            given = SimpleNamespace(value=_first_tensor(f).detach())
-            norm = SimpleNamespace(
-                start=at.time, inputs=[given], out=SimpleNamespace(value=out)
-            )
-            found[f.site] = atlas._rope(norm, getattr(at, f.site), inner, f.site)
-    return found
 
 
 def inlined(equations: list[str]) -> list[str]:
@@ -344,7 +399,8 @@ def _lists(trace, model, known) -> list:
     for path in held:
         if calls := joined(trace, model, path):
             found.append((path, calls))
-    return [(path, calls) for path, calls in found if any(map(stream, calls))]
+    found = [(path, calls) for path, calls in found if any(map(stream, calls))]
+    return [(path, open_code.summed(calls) or calls) for path, calls in found]
 
 
 def _stages(trace, model, calls) -> list:
@@ -367,16 +423,20 @@ def _rows_of(found: Probed, path: str, calls: list) -> None:
     every = []
     for call in calls:
         said = atlas.analyse(call, trace, known, "")
-        norms, said["functional"] = atlas.functional(trace, known, call.path)
-        rows, qk = atlas.function_rows(norms, call, trace)
-        rope = rope_sides(norms, found.attended, call, trace)
-        qk = atlas.once([[*entry[:4], rope.get(entry[0], entry[4])] for entry in qk])
-        said["norms"], said["qk"] = said["norms"] + rows, said["qk"] + qk
+        if said["status"] == "unresolved" and open_code.add_branches(found, call):
+            said = atlas.analyse(call, trace, known, "")
+        said["functional"] = [
+            f"{name} in {path[len(call.path) + 1 :] or 'block'} ({where})"
+            for path, name, where in found.unread
+            if f"{path}.".startswith(f"{call.path}.")
+        ]
         said["equations"] = inlined(said["equations"])
         held = ".".join(call.path.split(".")[-2:]) + "."
         for norm in said["norms"]:
             norm[1] = norm[1].removeprefix(held)  # of lists in lists
-        ran = {id(c.module) for c in trace.calls}  # under whatever name
+        ran = {
+            id(c.module) for c in [*trace.calls, *found.through]
+        }  # under whatever name
         own = dict(call.module.named_modules())
         left = atlas.never_ran(call, trace, known)
         left = [name for name in left if id(own[name]) not in ran]
@@ -390,6 +450,8 @@ def _rows_of(found: Probed, path: str, calls: list) -> None:
         why = "; ".join(filter(None, reasons))
         if why and said["status"] == "resolved":
             said |= {"status": "partial", "reason": why}
+        if said["functional"] and said["placement"] == "none":
+            said["placement"] = None  # what is not read may stand there
         said["idle"] = left
         said["differ"], said["batch_norms"] = differ, _batch_norms(call, trace)
         said["apart"] = {

@@ -32,8 +32,10 @@ def heading(report: dict, language: str) -> list[str]:
 
 def row_lines(row: dict, language: str) -> list[str]:
     """What the atlas says of a row, without links; why, where nothing was resolved."""
-    lines = details(row, language, ("no_final",))  # a rule says that
     words = ATLAS[language]
+    unread = row["functional"] and not row["placement"]
+    known = {"functional": [], **({"placement": "none"} if unread else {})}
+    lines = details(row | known, language, ("no_final",))  # a rule says that
     if row["batch_norms"] and row["placement"] in ("none", "other"):
         names = words["comma"].join(f"`{name}`" for name in row["batch_norms"])
         lines[0] = WORDS[language]["batch-norms"].format(names)
@@ -41,6 +43,9 @@ def row_lines(row: dict, language: str) -> list[str]:
         where = row["differ"] and reason_words(row["differ"], language)
         where = where or words["other"]
         lines[0] = words["placement"] + words["colon"] + where + words["stop"]
+    if unread and row["status"] != "unresolved":
+        lines[0] = words["placement"] + words["colon"] + WORDS[language]["unread"]
+        lines[0] += words["stop"]
     if row["status"] == "partial":
         reasons = (reason_words(why, language) for why in row["reason"].split("; "))
         said = words["partial"] + words["colon"] + words["semicolon"].join(reasons)

@@ -207,6 +207,10 @@ RULES = {
         "en": "gives {0} times what the plain formula gives",
         "zh": "输出是标准公式的 {0} 倍",
     },
+    "unread": {
+        "en": "a root of rows ({0}) that no probe tells; it may belong to a norm",
+        "zh": "有一处逐行开根（{0}）探测认不出，可能属于某个归一化",
+    },
     "gain-zero": {
         "en": "gain w is all zeros: the branch is off. Was 1 + w meant?",
         "zh": "增益 w 全为零，分支被关掉。本意是 1 + w 吗？",

@@ -1,0 +1,187 @@
+"""Every torch function of one pass in order, so that a part of it can run again."""
+
+import sys
+from dataclasses import dataclass
+
+from scripts.experiments.atlas import trace as tracing
+
+
+@dataclass
+class Step:
+    """One call of a torch function. Its tensors are kept, so that ids are names."""
+
+    name: str
+    function: object
+    args: tuple
+    kwargs: dict
+    out: object
+    around: str = ""  # the reader's function, if it is no forward
+    where: str = ""  # file:line
+    time: int = 0
+
+    def given(self) -> list:
+        """The tensors that it gives or changes."""
+        return tensors_in((self.out, self.args[:1] if changes(self.name) else ()))
+
+
+def tensors_in(value) -> list:
+    """All tensors in nested arguments, in order."""
+    import torch
+
+    if isinstance(value, torch.Tensor):
+        return [value]
+    if isinstance(value, dict):
+        value = value.values()
+    elif not isinstance(value, (list, tuple)):
+        return []
+    return [t for v in value for t in tensors_in(v)]
+
+
+class Tape:
+    """The steps of a pass; `recording` is entered around it."""
+
+    def __init__(self, given: dict):
+        self.steps: list[Step] = []
+        self.made: dict[int, int] = {}  # id of a tensor -> the step that made it
+        self.values = set(map(id, tensors_in(given)))  # what depends on the input
+
+    def recording(self):
+        from torch.overrides import TorchFunctionMode
+
+        tape = self
+
+        class Record(TorchFunctionMode):
+            def __torch_function__(self, function, types, args=(), kwargs=None):
+                out = function(*args, **(kwargs or {}))
+                tape.note(function, args, kwargs or {}, out)
+                return out
+
+        return Record()
+
+    def note(self, function, args, kwargs, out) -> None:
+        name = getattr(function, "__name__", "").removeprefix("linalg_")
+        step = Step(name, function, args, kwargs, out)
+        given = step.given()
+        if not given:
+            return
+        step.around, step.where = _caller()
+        for t in given:
+            self.made.setdefault(id(t), len(self.steps))
+        mixed = name in MATRIX  # what a matrix gives is no gain
+        if mixed or any(id(t) in self.values for t in tensors_in((args, kwargs))):
+            self.values |= {id(t) for t in given}
+        self.steps.append(step)
+
+    def stamp(self, time: int) -> None:
+        """Date the steps that have no time yet."""
+        for step in reversed(self.steps):
+            if step.time:
+                return
+            step.time = time
+
+    def slice(self, source, target, last: int) -> list[Step] | None:
+        """The steps from one tensor to another, up to step ``last``.
+
+        None if the target does not depend on the source.
+        """
+        needed, found = {id(target)}, []
+        first = self.made.get(id(source), -1)
+        for step in reversed(self.steps[first + 1 : last + 1]):
+            if any(id(t) in needed for t in step.given()):
+                found.append(step)
+                needed |= set(map(id, tensors_in((step.args, step.kwargs))))
+        earlier = [
+            step
+            for step in self.steps[: first + 1]
+            if not any(id(t) in self.values for t in step.given())
+        ]
+        for step in reversed(earlier):
+            if any(id(t) in needed for t in step.given()):
+                found.append(step)
+                needed |= set(map(id, tensors_in((step.args, step.kwargs))))
+        depends, kept = {id(source)}, []
+        for step in reversed(found):
+            given = set(map(id, tensors_in((step.args, step.kwargs))))
+            made = set(map(id, step.given()))
+            if given & depends:
+                depends |= made
+            elif made & self.values:
+                continue  # a constant here
+            kept.append(step)
+        return kept if id(target) in depends else None
+
+
+def changes(name: str) -> bool:
+    """Whether a function of this name changes its first argument."""
+    inner = name.strip("_")
+    own = name.endswith("_") and not name.endswith("__")
+    return own or inner == "setitem" or name in IN_PLACE
+
+
+MATRIX = {"linear", "matmul", "__matmul__", "bmm", "mm", "addmm", "einsum", "embedding"}
+IN_PLACE = {f"__i{n}__" for n in ("add", "sub", "mul", "truediv", "pow")}
+
+
+def _caller() -> tuple[str, str]:
+    """(the reader's function around, file:line); "" for a module's forward."""
+    frame = sys._getframe(3)
+    while frame is not None:
+        name = frame.f_code.co_filename.replace("\\", "/")
+        if any(folder in name for folder in tracing.FOLDERS[1:]):
+            function = frame.f_code.co_name
+            method = "self" in frame.f_locals or not function.isidentifier()
+            where = f"{name.rpartition('/')[2]}:{frame.f_lineno}"
+            return "" if method else function, where
+        frame = frame.f_back
+    return "", ""
+
+
+def replayed(tape: Tape, source, target, last: int):
+    """The steps from one tensor to another as a module of one tensor; None if none.
+
+    Its parameters are those that the steps read.
+    """
+    import torch
+    from torch import nn
+
+    steps = tape.slice(source, target, last)
+    if steps is None:
+        return None
+
+    class Function(nn.Module):
+        where = steps[-1].where
+
+        def __init__(self):
+            super().__init__()
+            self.names: dict = {}
+            for step in steps:
+                for t in tensors_in((step.args, step.kwargs)):
+                    if isinstance(t, nn.Parameter) and id(t) not in self.names:
+                        name = f"p{len(self.names)}"
+                        self.names[id(t)] = name
+                        self.register_parameter(name, t)
+
+        def forward(self, h):
+            now = {at: getattr(self, name) for at, name in self.names.items()}
+            now[id(source)] = h
+
+            def fresh(value):
+                if isinstance(value, torch.Tensor):
+                    found = now.get(id(value), value)
+                    return found.detach() if found is value else found
+                if isinstance(value, dict):
+                    return {n: fresh(v) for n, v in value.items()}
+                if type(value) in (list, tuple):
+                    return type(value)(map(fresh, value))
+                return value
+
+            for step in steps:
+                if changes(step.name):
+                    (held,) = tensors_in(step.args[:1])
+                    now[id(held)] = fresh(held).clone()
+                out = step.function(*fresh(step.args), **fresh(step.kwargs))
+                pairs = zip(tensors_in(step.out), tensors_in(out), strict=True)
+                now |= {id(old): new for old, new in pairs}
+            return now[id(target)]
+
+    return Function()

@@ -1,0 +1,403 @@
+"""Right decoders in the styles that people write: each must be read, none alarmed."""
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from tests.examine.planted import Attention, Block, D, Decoder, RMSNorm
+
+
+def norm(x):
+    return F.rms_norm(x, (x.shape[-1],))
+
+
+class Functional(Block):
+    """A function of torch, without a gain."""
+
+    def __init__(self, _, attention):
+        super().__init__(RMSNorm, attention)
+        del self.norm_1, self.norm_2
+
+    def forward(self, x):
+        x = x + self.attention(norm(x))
+        return x + self.feed_forward(norm(x))
+
+
+class Vectors(Block):
+    """Gains and biases that stand in the block itself."""
+
+    def __init__(self, _, attention):
+        super().__init__(RMSNorm, attention)
+        del self.norm_1, self.norm_2
+        self.w1, self.w2 = (nn.Parameter(torch.ones(D)) for _ in range(2))
+        self.b1, self.b2 = (nn.Parameter(torch.zeros(D)) for _ in range(2))
+
+
+class TorchLayerNorm(Vectors):
+    def forward(self, x):
+        x = x + self.attention(F.layer_norm(x, (D,), self.w1, self.b1))
+        return x + self.feed_forward(F.layer_norm(x, (D,), self.w2, self.b2))
+
+
+class ByHand(Vectors):
+    """Root, gain and sum spelled out in forward."""
+
+    def forward(self, x):
+        h = x.float()
+        root = torch.rsqrt(h.pow(2).mean(-1, keepdim=True) + 1e-6)
+        x = x + self.attention((h * root).to(x.dtype) * self.w1 + self.b1)
+        h = x / torch.sqrt(x.square().mean(dim=-1, keepdim=True) + 1e-6)
+        return x + self.feed_forward(self.w2 * h + self.b2)
+
+
+class ByHandCentred(Vectors):
+    def forward(self, x):
+        mean, var = x.mean(-1, keepdim=True), x.var(-1, keepdim=True, unbiased=False)
+        h = (x - mean) * (var + 1e-5) ** -0.5
+        x = x + self.attention(h * self.w1 + self.b1)
+        c = x - x.mean(-1, keepdim=True)
+        h = c / (c.square().mean(-1, keepdim=True) + 1e-5).sqrt()
+        return x + self.feed_forward(h * self.w2 + self.b2)
+
+
+def gained(x, weight, eps=1e-6):
+    return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + eps) * (1 + weight)
+
+
+class Helper(Vectors):
+    """A function with the gain, 1 + w, for an argument."""
+
+    def __init__(self, _, attention):
+        super().__init__(_, attention)
+        del self.b1, self.b2
+        for w in (self.w1, self.w2):
+            w.data.zero_()
+
+    def forward(self, x):
+        x = x + self.attention(gained(x, self.w1))
+        return x + self.feed_forward(gained(x, self.w2))
+
+
+class Float32LayerNorm(nn.LayerNorm):
+    """As in CLIP and Whisper."""
+
+    def forward(self, x):
+        return super().forward(x.float()).type(x.dtype)
+
+
+class Float32Parts(nn.LayerNorm):
+    """As in fairseq: everything in float32."""
+
+    def forward(self, x):
+        shape, eps = self.normalized_shape, self.eps
+        w, b = self.weight.float(), self.bias.float()
+        return F.layer_norm(x.float(), shape, w, b, eps).type_as(x)
+
+
+class Pair(Block):
+    """Returns weights that are None, then the stream."""
+
+    def forward(self, x):
+        return None, super().forward(x)
+
+
+class Pairs(Decoder):
+    def stream(self, tokens):
+        x = self.embedding(tokens)
+        for layer in self.layers:
+            _, x = layer(x)
+        return x
+
+
+class Words(Block):
+    def forward(self, x):
+        return {"weights": None, "hidden": super().forward(x)}
+
+
+class OfWords(Decoder):
+    def stream(self, tokens):
+        x = self.embedding(tokens)
+        for layer in self.layers:
+            x = layer(x)["hidden"]
+        return x
+
+
+class NoGrad(Decoder):
+    @torch.no_grad()
+    def forward(self, tokens):
+        return super().forward(tokens)
+
+
+class Inference(Decoder):
+    @torch.inference_mode()
+    def forward(self, tokens):
+        return super().forward(tokens)
+
+
+class Frozen(Decoder):
+    def forward(self, tokens):
+        torch.set_grad_enabled(False)
+        try:
+            return super().forward(tokens)
+        finally:
+            torch.set_grad_enabled(True)
+
+
+class Cached(Attention):
+    """Writes what it is given into a buffer, and reads it from there."""
+
+    def __init__(self, norm):
+        super().__init__(norm)
+        self.register_buffer("cache", torch.zeros(8, 64, D), persistent=False)
+
+    def forward(self, x):
+        b, t, _ = x.shape
+        self.cache[:b, :t] = x
+        return super().forward(self.cache[:b, :t])
+
+
+class Growing(Attention):
+    """Keeps keys and values of earlier passes in plain attributes."""
+
+    def __init__(self, norm):
+        super().__init__(norm)
+        self.past, self.calls = None, 0
+
+    def forward(self, x):
+        q, k, v = self.heads(x)
+        old = 0
+        if self.past is not None:
+            old = self.past[0].shape[2]
+            k, v = (torch.cat(both, 2) for both in zip(self.past, (k, v), strict=True))
+        self.past, self.calls = (k.detach(), v.detach()), self.calls + 1
+        t = x.shape[1]
+        mask = torch.ones(t, t + old).tril(old).bool()
+        y = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+        return self.out(y.transpose(1, 2).flatten(2))
+
+
+class Sines(Attention):
+    """Angles that the first pass computes."""
+
+    def __init__(self, norm):
+        super().__init__(norm)
+        self.register_buffer("cos", torch.empty(0), persistent=False)
+
+    def rotated(self, x):
+        if len(self.cos) < x.shape[-2]:
+            self.cos = torch.arange(x.shape[-2])[:, None].float().cos()
+        return x * self.cos[: x.shape[-2]]
+
+
+class Experts(nn.Module):
+    """A router and a list of networks."""
+
+    def __init__(self):
+        super().__init__()
+        self.gate = nn.Linear(D, 4, bias=False)
+        self.experts = nn.ModuleList(
+            nn.Sequential(nn.Linear(D, D), nn.SiLU(), nn.Linear(D, D)) for _ in range(4)
+        )
+
+    def forward(self, x):
+        share, chosen = self.gate(x).softmax(-1).topk(2)
+        out = torch.zeros_like(x)
+        for i, expert in enumerate(self.experts):
+            weight = (share * (chosen == i)).sum(-1, keepdim=True)
+            at = weight[..., 0] > 0
+            out[at] += weight[at] * expert(x[at])
+        return out
+
+
+class Mixture(Block):
+    def __init__(self, norm, attention):
+        super().__init__(norm, attention)
+        self.feed_forward = Experts()
+
+
+class OneModule(nn.Module):
+    """Norm, weights and addition in one module, as in gpt-oss."""
+
+    def __init__(self, norm):
+        super().__init__()
+        self.norm = norm(D)
+        self.up = nn.Parameter(torch.randn(D, 2 * D) / D**0.5)
+        self.down = nn.Parameter(torch.randn(2 * D, D) / D**0.5)
+
+    def forward(self, x):
+        h = self.norm(x)
+        h = torch.einsum("btd,df->btf", h, self.up)
+        h = torch.einsum("btf,fd->btd", F.silu(h), self.down)
+        return x + h
+
+
+class Whole(nn.Module):
+    def __init__(self, norm, attention):
+        super().__init__()
+        self.norm_1, self.attention = norm(D), attention(norm)
+        self.mlp = OneModule(norm)
+
+    def forward(self, x):
+        return self.mlp(x + self.attention(self.norm_1(x)))
+
+
+class TwoStreams(Block):
+    """The residual is handed on beside the last branch, as in Mamba and vLLM."""
+
+    def forward(self, hidden, residual=None):
+        residual = hidden if residual is None else hidden + residual
+        hidden = self.attention(self.norm_1(residual))
+        residual = hidden + residual
+        return self.feed_forward(self.norm_2(residual)), residual
+
+
+class OfTwoStreams(Decoder):
+    def stream(self, tokens):
+        x, residual = self.embedding(tokens), None
+        for layer in self.layers:
+            x, residual = layer(x, residual)
+        return x + residual
+
+
+class AddNorm(RMSNorm):
+    """Adds and norms, and returns both."""
+
+    def forward(self, x, residual):
+        x = x + residual
+        return super().forward(x), x
+
+
+class Fused(Block):
+    def __init__(self, norm, attention):
+        super().__init__(norm, attention)
+        self.norm_2 = AddNorm(D)
+
+    def forward(self, x):
+        h, x = self.norm_2(self.attention(self.norm_1(x)), x)
+        return x + self.feed_forward(h)
+
+
+class Adaptive(nn.Module):
+    """LayerNorm whose scale and shift come from a condition."""
+
+    def __init__(self):
+        super().__init__()
+        self.modulation = nn.Linear(D, 2 * D)
+
+    def forward(self, x, c):
+        scale, shift = self.modulation(c).chunk(2, -1)
+        return F.layer_norm(x, (D,)) * (1 + scale) + shift
+
+
+class Conditioned(Block):
+    def __init__(self, norm, attention):
+        super().__init__(norm, attention)
+        self.norm_1, self.norm_2 = Adaptive(), Adaptive()
+
+    def forward(self, x, c):
+        x = x + self.attention(self.norm_1(x, c))
+        return x + self.feed_forward(self.norm_2(x, c))
+
+
+class OfConditions(Decoder):
+    def __init__(self):
+        super().__init__(block=Conditioned)
+        self.condition = nn.Parameter(torch.randn(1, 1, D))
+
+    def stream(self, tokens):
+        x = self.embedding(tokens)
+        for layer in self.layers:
+            x = layer(x, self.condition)
+        return x
+
+
+class Zero(Block):
+    """Scale, shift and gate from a condition, in the block: DiT."""
+
+    def __init__(self, norm, attention):
+        super().__init__(norm, attention)
+        self.norm_1, self.norm_2 = (
+            nn.LayerNorm(D, elementwise_affine=False) for _ in range(2)
+        )
+        self.modulation = nn.Linear(D, 6 * D)
+
+    def forward(self, x, c):
+        a, b, g, d, e, h = self.modulation(c).chunk(6, -1)
+        x = x + g * self.attention(self.norm_1(x) * (1 + a) + b)
+        return x + h * self.feed_forward(self.norm_2(x) * (1 + d) + e)
+
+
+class OfZero(OfConditions):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList(Zero(RMSNorm, Attention) for _ in range(3))
+
+
+class InlineHeads(Attention):
+    """q and k normed by lines of the forward."""
+
+    def __init__(self, norm):
+        super().__init__(norm)
+        del self.q_norm, self.k_norm
+        self.gain = nn.Parameter(torch.ones(D // 4))
+
+    def heads(self, x):
+        q, k, v = (
+            t.unflatten(-1, (4, -1)).transpose(1, 2) for t in self.qkv(x).chunk(3, -1)
+        )
+        q = q * torch.rsqrt(q.square().mean(-1, keepdim=True) + 1e-6) * self.gain
+        k = k * torch.rsqrt(k.square().mean(-1, keepdim=True) + 1e-6) * self.gain
+        return q, k, v
+
+
+PRE = ["a = x + Attention(N(x))", "y = a + FFN(N(a))"]
+
+
+def of(block):
+    return lambda: Decoder(block=block)
+
+
+def with_attention(attention):
+    return lambda: Decoder(attention=attention)
+
+
+# What is written, the model, its norms' kind and gain, its equations.
+RIGHT = {
+    "a function of torch without a gain": (of(Functional), "RMSNorm", "none", PRE),
+    "torch's layer_norm as a function": (of(TorchLayerNorm), "LayerNorm", "w", PRE),
+    "root and gain in forward": (of(ByHand), "RMSNorm", "w", PRE),
+    "mean, variance and gain in forward": (of(ByHandCentred), "LayerNorm", "w", PRE),
+    "a function with 1 + w": (of(Helper), "RMSNorm", "1+w", PRE),
+    "LayerNorm in float32": (lambda: Decoder(Float32LayerNorm), "LayerNorm", "w", PRE),
+    "all of it in float32": (lambda: Decoder(Float32Parts), "LayerNorm", "w", PRE),
+    "a block that returns None first": (
+        lambda: Pairs(block=Pair),
+        "RMSNorm",
+        "w",
+        PRE,
+    ),
+    "a block that returns a dictionary": (
+        lambda: OfWords(block=Words),
+        "RMSNorm",
+        "w",
+        PRE,
+    ),
+    "forward under no_grad": (NoGrad, "RMSNorm", "w", PRE),
+    "forward in inference mode": (Inference, "RMSNorm", "w", PRE),
+    "gradients switched off inside": (Frozen, "RMSNorm", "w", PRE),
+    "a cache in a buffer": (with_attention(Cached), "RMSNorm", "w", PRE),
+    "a cache that grows": (with_attention(Growing), "RMSNorm", "w", PRE),
+    "angles made by the first pass": (with_attention(Sines), "RMSNorm", "w", PRE),
+    "a list of experts": (of(Mixture), "RMSNorm", "w", PRE),
+    "norm, weights and sum in one module": (of(Whole), "RMSNorm", "w", PRE),
+    "a residual handed on beside": (
+        lambda: OfTwoStreams(block=TwoStreams),
+        "RMSNorm",
+        "w",
+        PRE,
+    ),
+    "addition and norm in one module": (of(Fused), "RMSNorm", "w", PRE),
+    "adaptive norms": (OfConditions, "LayerNorm", "none", PRE),
+    "adaptive norms with gates": (OfZero, "LayerNorm", "none", None),
+    "q and k normed in forward": (with_attention(InlineHeads), "RMSNorm", "w", PRE),
+}
