@@ -1,33 +1,49 @@
 """What differs from another model or from an architecture of the atlas, and where."""
 
-import copy
 import re
 
-from scripts.examine import flow
+from scripts.examine import flow, rounding, stored
 from scripts.examine.load import Refusal, bound
 from scripts.examine.probe import Probed, probe
 
-FLOOR = 1e-7  # of the stream: less is rounding in any case
-ABOVE = 3  # times what rounding gives
 FIELDS = {3: "kind", 4: "gain", 5: "bias", 6: "eps", 7: "cast", 8: "fp16"}
 
 
-def against(found: Probed, load, other: str, options: dict) -> dict:
-    """{"name", "differences", "shared"}: see `differences` and `shared`."""
+def against(found: Probed, load, other: str, options: dict, own=None) -> dict:
+    """{"name", "differences", "stored", "shared"}: see the functions of these names.
+
+    ``own``: this model's weights as they came; without, "stored" is empty.
+    """
     if ":" not in other:
         rows = _of_atlas(other)
         return {
             "name": other,
             "differences": differences(found.rows, rows),
+            "stored": [],
             "shared": [],
         }
     options = {n: v for n, v in options.items() if n != "transformers"}
-    theirs = probe(load(other, options))
+    loaded = load(other, options)
+    two = own and _on_the_same(loaded, own)
+    theirs = probe(loaded)
+    said = stored.compared(found, theirs, own, two) if two else []
+    if own and not two:
+        said = [["own-input"]]
     return {
         "name": other,
         "differences": differences(found.rows, theirs.rows),
+        "stored": said,
         "shared": shared(found, theirs),
     }
+
+
+def _on_the_same(loaded, own):
+    """A pass of the other model on this one's input; None if it does not take it."""
+    try:
+        given = bound(loaded.model, tuple(own.given.values()))
+        return stored.as_stored(loaded, given)
+    except (Refusal, RuntimeError, TypeError, ValueError, IndexError):
+        return None
 
 
 def _of_atlas(name: str) -> list[dict]:
@@ -141,10 +157,11 @@ def shared(ours: Probed, theirs: Probed) -> list[list]:
     """Where the streams first part if both have the weights of the first."""
 
     state, other = (p.loaded.model.state_dict() for p in (ours, theirs))
+    pairs, _ = stored.matched(state, other)
     for key in dict.fromkeys([*state, *other]):
-        if key not in state or key not in other or state[key].shape != other[key].shape:
+        if key not in pairs and key not in pairs.values():
             return [["not-shared", ["missing", key]]]
-    theirs.loaded.model.load_state_dict(state)
+    theirs.loaded.model.load_state_dict({pairs[n]: v for n, v in state.items()})
     model, given = ours.loaded.model, ours.loaded.given
     values = tuple(given.values())
     try:
@@ -153,44 +170,29 @@ def shared(ours: Probed, theirs: Probed) -> list[list]:
         got, yours = flow.ran(theirs.loaded.model, same)
     except (Refusal, RuntimeError, TypeError, ValueError):
         return [["not-shared", ["other-input", ""]]]
-    noise = _noise(model, given, mine)
-    index = {path: (a, b) for path, a, b in _pairs(mine, yours)}
+    noise, _ = rounding.noise_of(model, given, out, mine)
+    index = {path: (a, b) for path, a, b in rounding.pairs(mine, yours)}
 
     for _, calls in ours.lists:
         first = calls[0]
         early = _given_of(mine, yours, first.path)
-        if early > _floor(noise, first.path):
+        if early > rounding.floor(noise, first.path):
             return [["before", f"{early:.2g}"]]
         for number, call in enumerate(calls):
             if call.path not in index:
                 continue
-            apart, floor = _distance(*index[call.path]), _floor(noise, call.path)
+            apart, floor = (
+                rounding.distance(*index[call.path]),
+                rounding.floor(noise, call.path),
+            )
             if apart > floor:
-                sizes = f"{apart:.2g}", f"{floor / ABOVE:.2g}"
+                sizes = f"{apart:.2g}", f"{floor / rounding.ABOVE:.2g}"
                 said = ["first", number, call.path, *sizes]
                 inner = _first_inside(mine, yours, call.path, noise)
                 return [said, *([["first-module", inner]] if inner else [])]
-    if out is not None and got is not None and _distance(out, got) > 1e-5:
+    if out is not None and got is not None and rounding.distance(out, got) > 1e-5:
         return [["behind"]]
     return [["agree"]]
-
-
-def _pairs(mine, yours):
-    other = {path: out for path, _, out in reversed(yours)}
-    for path, _, out in reversed(mine):
-        if out and other.get(path) and out[0].shape == other[path][0].shape:
-            yield path, out[0], other[path][0]
-
-
-def _distance(a, b) -> float:
-    """The difference of two tensors as a share of the first."""
-    a, b = a.double(), b.double()
-    return ((a - b).norm() / a.norm().clamp_min(1e-300)).item()
-
-
-def _floor(noise: dict, path: str) -> float:
-    """What rounding may explain at a module."""
-    return max(ABOVE * noise.get(path, 0.0), FLOOR)
 
 
 def _given_of(mine, yours, path: str) -> float:
@@ -199,21 +201,7 @@ def _given_of(mine, yours, path: str) -> float:
     two = next((given for p, given, _ in yours if p == path), None)
     if not one or not two or one[0].shape != two[0].shape:
         return 0.0
-    return _distance(one[0], two[0])
-
-
-def _noise(model, given: dict, mine) -> dict[str, float]:
-    """What rounding gives at every module: float32 against float64."""
-    try:
-        exact = copy.deepcopy(model).double()
-        wide = {
-            n: v.double() if getattr(v, "is_floating_point", bool)() else v
-            for n, v in given.items()
-        }
-        _, seen = flow.ran(exact, wide)
-    except Exception:  # it does not run in float64
-        return {}
-    return {path: _distance(b, a) for path, a, b in _pairs(mine, seen)}
+    return rounding.distance(one[0], two[0])
 
 
 def _first_inside(mine, yours, path: str, noise: dict) -> str:
@@ -224,9 +212,12 @@ def _first_inside(mine, yours, path: str, noise: dict) -> str:
             continue
         theirs, got = other[p]
         pairs = list(zip(given, theirs, strict=False))
-        if any(a.shape != b.shape or _distance(a, b) > FLOOR for a, b in pairs):
+        if any(
+            a.shape != b.shape or rounding.distance(a, b) > rounding.FLOOR
+            for a, b in pairs
+        ):
             continue
         comparable = out and got and out[0].shape == got[0].shape
-        if comparable and _distance(out[0], got[0]) > _floor(noise, p):
+        if comparable and rounding.distance(out[0], got[0]) > rounding.floor(noise, p):
             return p
     return ""

@@ -5,12 +5,15 @@ from scripts.examine.load import Loaded
 
 def gathered(load, request: dict) -> dict:
     """The report of one request: rows, facts, faults, and the comparison asked for."""
-    from scripts.examine import faults
+    from scripts.examine import faults, stored
     from scripts.examine.probe import probe
 
     target = request.get("target") or request["transformers"]
     options = {n: request.get(n) for n in ("input", "vocab", "length", "transformers")}
     loaded = load(target, options)
+    own = None
+    if ":" in (request.get("against") or ""):
+        own = stored.as_stored(loaded)  # before the probes make the weights random
     found = probe(loaded)
     report = {
         "name": target,
@@ -27,7 +30,7 @@ def gathered(load, request: dict) -> dict:
     if request.get("against"):
         from scripts.examine.compare import against
 
-        report["against"] = against(found, load, request["against"], options)
+        report["against"] = against(found, load, request["against"], options, own)
     return report
 
 

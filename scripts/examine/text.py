@@ -91,6 +91,12 @@ def against_lines(report: dict, language: str) -> list[str]:
     ]
     if not lines:
         lines.append(words["same"])
+    for key, *values in found["stored"]:
+        if values and isinstance(values[0], list):
+            places = words["comma"].join(f"`{p}`" for p in values[0][:MANY])
+            more = f" … ({len(values[0])})" if len(values[0]) > MANY else ""
+            values[0] = places + more
+        lines.append(words[key].format(*values))
     for key, *values in found["shared"]:
         if key == "not-shared":
             ((why, what),) = values

@@ -28,6 +28,47 @@ WORDS = {
         "not-shared": "The weights cannot be shared: {0}.",
         "missing": "its state dict lacks `{0}` or has it in another shape",
         "other-input": "it does not take this input",
+        "own-agree": (
+            "Each with its own weights: the outputs and the stream after every layer "
+            "agree (apart by {0}, where rounding gives {1})."
+        ),
+        "own-output": (
+            "Each with its own weights: the outputs agree (apart by {0}, where "
+            "rounding gives {1})."
+        ),
+        "own-differ": (
+            "Each with its own weights: the outputs differ by {0} of their size, where "
+            "rounding gives {1}."
+        ),
+        "own-shapes": "Each with its own weights: the outputs have other shapes.",
+        "own-layers": "Their layers do not correspond and were not compared.",
+        "own-behind": "The stream agrees after every layer; what follows differs.",
+        "own-before": "They differ before the first layer already, by {0}.",
+        "own-first": (
+            "The stream differs first after layer {0} (`{1}`): by {2} of its size, "
+            "where rounding gives {3}."
+        ),
+        "own-input": (
+            "Not compared with their own weights: the other does not take this input."
+        ),
+        "mapped": (
+            "Stored tensors were matched by name ({0}), by value or place ({1}; unsure "
+            "of them: {2}); left over: {3}."
+        ),
+        "exchanged": "Gains are exchanged: {0}.",
+        "folded": "The gain went into all matrices that read it: {0}.",
+        "left-out": "The gain of {0} was folded, but not into {1}, which reads it too.",
+        "one-more": "The gain is one more than there: {0}. One added twice?",
+        "one-less": "The gain is one less than there: {0}. One forgotten?",
+        "offset-scaled": (
+            "The matrices behind {0} were scaled, and w was divided, not 1 + w."
+        ),
+        "elsewhere": "The gain of {0} was scaled, but it is {1} that took the factor.",
+        "unread-scale": "All matrices behind {0} were scaled, and its gain was not.",
+        "other-gain": (
+            "The gain differs, by up to {1} of it, and no matrix makes up for it: {0}."
+        ),
+        "values": "Stored values differ: {0}.",
         "first": (
             "With the same weights the first difference is in layer {0} (`{1}`): "
             "{2} of the stream, where rounding gives {3}."
@@ -101,6 +142,34 @@ WORDS = {
         "not-shared": "权重不能共用：{0}。",
         "missing": "对方的 state dict 里没有 `{0}`，或形状不同",
         "other-input": "对方不接受这个输入",
+        "own-agree": (
+            "各用自己的权重：输出和每一层之后的残差流都一致（相差 {0}，舍入为 {1}）。"
+        ),
+        "own-output": "各用自己的权重：输出一致（相差 {0}，舍入为 {1}）。",
+        "own-differ": "各用自己的权重：输出相差自身大小的 {0}，而舍入只有 {1}。",
+        "own-shapes": "各用自己的权重：两个输出形状不同。",
+        "own-layers": "两边的层对不上，没有逐层比较。",
+        "own-behind": "每一层之后的残差流都一致，不同的是后面的部分。",
+        "own-before": "第一层之前就已不同，相差 {0}。",
+        "own-first": (
+            "残差流从第 {0} 层（`{1}`）之后开始不同："
+            "相差自身大小的 {2}，而舍入只有 {3}。"
+        ),
+        "own-input": "没有用各自的权重比较：对方不接受这个输入。",
+        "mapped": (
+            "存着的张量按名字对上 {0} 个，按数值或位置对上 {1} 个"
+            "（其中 {2} 个没有把握），剩下 {3} 个。"
+        ),
+        "exchanged": "增益互换了：{0}。",
+        "folded": "增益已并入读它的全部矩阵：{0}。",
+        "left-out": "{0} 的增益并入了矩阵，却漏了同样读它的 {1}。",
+        "one-more": "增益比对方大一：{0}。加一加了两次？",
+        "one-less": "增益比对方小一：{0}。忘了加一？",
+        "offset-scaled": "读 {0} 的矩阵缩放过，该除的是 1 + w，却只除了 w。",
+        "elsewhere": "{0} 的增益缩放过，乘上这个系数的却是 {1}。",
+        "unread-scale": "读 {0} 的矩阵都缩放过，它的增益却没有。",
+        "other-gain": "增益不同，最多差 {1}，读它的矩阵没有抵消：{0}。",
+        "values": "存着的数值不同：{0}。",
         "first": (
             "权重相同时，第一处差异在第 {0} 层（`{1}`）："
             "占残差流的 {2}，而舍入只有 {3}。"
