@@ -7,7 +7,7 @@ on purpose, or what breaks training or serving; the rest are remarks.
 import copy
 import re
 
-from scripts.examine import flow, odd, state
+from scripts.examine import flow, gradients, odd, state
 from scripts.examine.probe import Probed
 from scripts.experiments.atlas import examine as atlas
 from scripts.experiments.atlas.branches import again
@@ -27,6 +27,7 @@ def judged(found: Probed, causal: bool) -> dict:
     reads = flow.reach(loaded.model, loaded.given, last, loaded.tokens_first)
     for rule in (
         norms_alone,
+        unreached,
         strange_norms,
         unread_roots,
         stored_gains,
@@ -78,6 +79,11 @@ def norms_alone(found: Probed, faults, remarks) -> None:
         ]
         if _tried(odd.detached, norm, x):
             faults.append(["detached", path])
+        elif getattr(call, "whole", True):  # what is written out has no other one
+            faults += [
+                [*_gradient(factor, what), path, *([f"{factor:.2g}"] if factor else [])]
+                for what, factor in _tried(gradients.wrong, norm, x) or ()
+            ]
         if _tried(_in_place, call):
             faults.append(["in-place", path])
         axes = found.strange[path].axes if path in found.strange else ()
@@ -97,6 +103,26 @@ def norms_alone(found: Probed, faults, remarks) -> None:
             faults.append(["eps-half", path, _eps(behaviour, e)])
         if not behaviour.fp16:
             faults.append(["half", path])
+
+
+def _gradient(factor: float | None, what: str) -> list[str]:
+    """The rule of a wrong gradient: none, so many times the right one, another."""
+    if factor is None:
+        return [f"gradient-{what}"]
+    return [f"gradient-{what}-{'scaled' if factor else 'none'}"]
+
+
+def unreached(found: Probed, faults, remarks) -> None:
+    """Parameters of modules that run, and that no gradient reaches."""
+    said = _tried(gradients.unreached, found.loaded.model, found.loaded.given)
+    reached, missed = said or (True, [])
+    if not reached:  # what stands in place of a gradient is the same switch
+        faults[:] = [entry for entry in faults if not entry[0].endswith("-none")]
+        remarks.append(["no-graph", found.lists[-1][0]])
+    dead = {entry[1] for entry in faults if entry[0] == "dead"}
+    missed = [name for name in missed if name not in dead]
+    norms = any(name.rpartition(".")[0] in found.known for name in missed)
+    (faults if norms else remarks).extend(["unreached", name] for name in missed)
 
 
 def _tried(probe, *given):

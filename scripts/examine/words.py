@@ -219,6 +219,17 @@ WORDS = {
 }
 
 RULES = {
+    "unreached": {
+        "en": "no gradient reaches it, though its module runs",
+        "zh": "所在模块跑到了，却没有梯度传到它",
+    },
+    "no-graph": {
+        "en": (
+            "the model runs without gradients, as for inference: those of the whole "
+            "model were not checked"
+        ),
+        "zh": "模型关掉了梯度，像是只做推理：没有检查整个模型的梯度",
+    },
     "dead": {
         "en": "a parameter of a norm without effect on its output",
         "zh": "归一化的参数对输出不起作用",
@@ -363,6 +374,25 @@ RULES = {
         "zh": "除 dropout 外，训练和 eval 的行为仍不同",
     },
 }
+
+PARTS = {"input": "输入", "gain": "增益", "bias": "偏置"}
+for _en, _zh in PARTS.items():
+    RULES |= {
+        f"gradient-{_en}": {
+            "en": f"the gradient of its {_en} is not what finite differences give",
+            "zh": f"{_zh}的梯度与有限差分不符",
+        },
+        f"gradient-{_en}-scaled": {
+            "en": (
+                f"the gradient of its {_en} is {{0}} times what finite differences give"
+            ),
+            "zh": f"{_zh}的梯度是有限差分的 {{0}} 倍",
+        },
+        f"gradient-{_en}-none": {
+            "en": f"no gradient comes out for its {_en}: no_grad inside?",
+            "zh": f"{_zh}得不到梯度：里面用了 no_grad？",
+        },
+    }
 
 
 def said(entry: list, language: str) -> tuple[str, list[str]]:

@@ -178,6 +178,76 @@ class Detached(RMSNorm):
         return super().root(h).detach()
 
 
+class _Backward(torch.autograd.Function):
+    """RMSNorm with a backward of its own; subclasses get one part wrong."""
+
+    @staticmethod
+    def forward(ctx, x, w, eps):
+        r = torch.rsqrt(x.square().mean(-1, keepdim=True) + eps)
+        ctx.save_for_backward(x, w, r)
+        return x * r * w
+
+    @classmethod
+    def backward(cls, ctx, g):
+        x, w, r = ctx.saved_tensors
+        n, u = x * r, g * w
+        dw = (g * n).flatten(0, -2).sum(0)
+        return r * (u - n * (u * n).mean(-1, keepdim=True)), dw, None
+
+
+class _NormedTwice(_Backward):
+    """The normalized tensor is taken for the input."""
+
+    @classmethod
+    def backward(cls, ctx, g):
+        x, w, r = ctx.saved_tensors
+        n = x * r
+        r = torch.rsqrt(n.square().mean(-1, keepdim=True))
+        u = g * w
+        dx = r * (u - n * (u * n).mean(-1, keepdim=True))
+        return dx, (g * n).flatten(0, -2).sum(0), None
+
+
+class _MeanOfRows(_Backward):
+    """A mean over rows where a sum belongs."""
+
+    @classmethod
+    def backward(cls, ctx, g):
+        dx, dw, _ = super().backward(ctx, g)
+        return dx, dw / g[..., 0].numel(), None
+
+
+class OwnBackward(RMSNorm):
+    function = _Backward
+
+    def forward(self, x):
+        return self.function.apply(x.float(), self.weight, self.eps).type_as(x)
+
+
+class BackwardTwice(OwnBackward):
+    function = _NormedTwice
+
+
+class BackwardMean(OwnBackward):
+    function = _MeanOfRows
+
+
+class BackwardNone(RMSNorm):
+    @torch.no_grad()
+    def forward(self, x):
+        return super().forward(x)
+
+
+class Cut(Decoder):
+    """No gradient goes through the middle of the stream."""
+
+    def stream(self, tokens):
+        x = self.embedding(tokens)
+        for i, layer in enumerate(self.layers):
+            x = layer(x.detach() if i == 1 else x)
+        return x
+
+
 class InPlace(RMSNorm):
     def forward(self, x):
         if x.ndim > 3:  # q and k are views, where torch refuses
@@ -342,6 +412,10 @@ FOUND = {
     "a checkpoint of 1 + w in norms of w": (Loaded, "gain-centred"),
     "the gain is ignored": (norm(Ignored), "dead"),
     "statistics are detached": (norm(Detached), "detached"),
+    "backward norms twice": (norm(BackwardTwice), "gradient-input"),
+    "the gain's gradient is a mean": (norm(BackwardMean), "gradient-gain-scaled"),
+    "a norm under no_grad": (norm(BackwardNone), "gradient-input-none"),
+    "the stream is detached": (Cut, "unreached"),
     "the norm changes its input": (norm(InPlace), "in-place"),
     "the variance is unbiased": (norm(Unbiased), "unbiased"),
     "an RMSNorm that centres": (norm(CentredRMSNorm), "named-rms"),

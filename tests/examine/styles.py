@@ -4,6 +4,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from tests.examine import planted
 from tests.examine.planted import Attention, Block, D, Decoder, RMSNorm
 
 
@@ -361,6 +362,18 @@ def with_attention(attention):
     return lambda: Decoder(attention=attention)
 
 
+class Biased(planted.RMSNorm):
+    """RMSNorm with a bias and a backward of its own, both right."""
+
+    def __init__(self, d):
+        super().__init__(d)
+        self.bias = nn.Parameter(torch.zeros(d))
+
+    def forward(self, x):
+        function = planted.OwnBackward.function
+        return function.apply(x.float(), self.weight, 1e-6).type_as(x) + self.bias
+
+
 # What is written, the model, its norms' kind and gain, its equations.
 RIGHT = {
     "a function of torch without a gain": (of(Functional), "RMSNorm", "none", PRE),
@@ -399,5 +412,6 @@ RIGHT = {
     "addition and norm in one module": (of(Fused), "RMSNorm", "w", PRE),
     "adaptive norms": (OfConditions, "LayerNorm", "none", PRE),
     "adaptive norms with gates": (OfZero, "LayerNorm", "none", None),
+    "a backward of its own": (lambda: Decoder(Biased), "RMSNorm", "w", PRE),
     "q and k normed in forward": (with_attention(InlineHeads), "RMSNorm", "w", PRE),
 }
