@@ -7,7 +7,7 @@ on purpose, or what breaks training or serving; the rest are remarks.
 import copy
 import re
 
-from scripts.examine import flow, gradients, odd, state
+from scripts.examine import flow, gradients, heads, odd, state
 from scripts.examine.probe import Probed
 from scripts.experiments.atlas import examine as atlas
 from scripts.experiments.atlas.branches import again
@@ -33,6 +33,8 @@ def judged(found: Probed, causal: bool) -> dict:
         stored_gains,
         sides,
         final,
+        twice,
+        heads_apart,
         idle,
         names,
         halves,
@@ -84,6 +86,11 @@ def norms_alone(found: Probed, faults, remarks) -> None:
                 [*_gradient(factor, what), path, *([f"{factor:.2g}"] if factor else [])]
                 for what, factor in _tried(gradients.wrong, norm, x) or ()
             ]
+        if behaviour.kind == "LayerNorm" and _tried(odd.cancels, norm, x):
+            faults.append(["cancels", path])
+        wide = behaviour.gain == "1+w" and behaviour.cast.startswith("gain in fp32")
+        if wide and _tried(odd.offset_rounds, norm, x):
+            faults.append(["one-rounds", path])
         if _tried(_in_place, call):
             faults.append(["in-place", path])
         axes = found.strange[path].axes if path in found.strange else ()
@@ -202,20 +209,38 @@ def stored_gains(found: Probed, faults, remarks) -> None:
     """Gains as they came: what their values say of the form they were meant for."""
     from snippets.norm_probe.behaviour import split_parameters
 
-    for call, behaviour, norm, x in _recognised(found):
+    names = {id(p): n for n, p in found.loaded.model.named_parameters()}
+    offsets, kinds = {}, {}
+    for _, behaviour, norm, x in _recognised(found):
         gains, _ = split_parameters(norm, odd._numbers(x.shape))
+        own = dict(norm.named_parameters())
         for name in gains:
-            own = name.removeprefix("norm.")
-            values = found.stored.get(f"{call.path}.{own}")
+            place = names.get(id(own[name]), "")
+            values = found.stored.get(place)
             if values is None or not values.numel():
                 continue
-            place = f"{call.path}.{own}"
+            kinds.setdefault(re.sub(r"\.\d+\.", ".#.", place), {})[place] = values
+            if behaviour.gain == "1+w":
+                offsets[place] = values
             if behaviour.gain == "w" and not values.any():
                 faults.append(["gain-zero", place])
             elif behaviour.gain == "w" and _centred(values):
                 faults.append(["gain-centred", place])
             elif behaviour.gain == "1+w" and bool((values == 1).all()):
                 faults.append(["gain-two", place])
+
+    if offsets and all(map(_near_one, offsets.values())):
+        faults += [["gain-near-one", place] for place in offsets]
+    for same in kinds.values():  # of one name in every layer
+        flat = [p for p, v in same.items() if v.numel() > 1 and bool((v == v[0]).all())]
+        if 0 < len(flat) < len(same) / 2:
+            faults += [["gain-constant", place] for place in flat]
+
+
+def _near_one(values) -> bool:
+    """Whether numbers scatter around one, and are not all one."""
+    mean, spread = values.double().mean().item(), values.double().std().item()
+    return 0.7 < mean < 1.3 and 0 < spread < 0.3
 
 
 def _centred(values) -> bool:
@@ -248,6 +273,12 @@ def sides(found: Probed, faults, remarks) -> None:
         for i in inner:
             said = every[i]["differ"].partition(": ")[2]
             rule = of_equations(shapes[i])
+            grown = re.search(
+                r"= (\d[\d.]*)·[a-z] \+", "; ".join(every[i]["equations"])
+            )
+            pre = every[i]["placement"] in ("pre", "pre-parallel", "sandwich")
+            if pre and grown and float(grown[1]) > 1.01:
+                faults.append(["stream-scaled", f"{path}.{i}", grown[1]])
             if rule:
                 faults.append([rule, f"{path}.{i}"])
             if every[i]["placement"] == "residual-after-norm":
@@ -298,6 +329,32 @@ def final(found: Probed, faults, remarks) -> None:
         remarks.append(["ends-bare", path])
     else:
         faults.append(["no-final", path])
+
+
+def twice(found: Probed, faults, remarks) -> None:
+    """A norm of a norm, both around the layers."""
+    from scripts.experiments.atlas.blocks import equal
+
+    norms = [
+        c
+        for c in found.trace.calls
+        if c.path in found.known
+        and not any(f"{c.path}.".startswith(f"{p}.") for p in found.layers)
+    ]
+    for call in norms:
+        before = (c for c in norms if c.end < call.start)
+        if any(equal(c.out.value, call.inputs[0].value) for c in before):
+            faults.append(["twice", call.path])
+
+
+def heads_apart(found: Probed, faults, remarks) -> None:
+    """Heads that are cut or merged askew, and norms that run over them."""
+    for attended in found.trace.attended:
+        if found.loaded.tokens_first:
+            return
+        if path := _tried(heads.misplaced, found, attended):
+            faults.append(["heads", path])
+    faults += [["over-heads", path] for path in found.across]
 
 
 def idle(found: Probed, faults, remarks) -> None:

@@ -159,6 +159,32 @@ def detached(norm, x) -> bool:
     return bool(along > 1e-2 * g.norm() * h.norm())
 
 
+def cancels(norm, x) -> bool:
+    """Whether the variance of rows far off centre is lost: E[x²] − E[x]²."""
+    import torch
+
+    from snippets.norm_probe.behaviour import bare_norm
+
+    with torch.no_grad():
+        far = _numbers(x.shape) / 8 + 3000.0
+        _, _, bare = bare_norm(norm, _numbers(x.shape))
+        return not _close(bare(far), bare(far - 3000.0), 0.05)
+
+
+def offset_rounds(norm, x) -> bool:
+    """Whether 1 + w is rounded to the dtype of w: w in bfloat16, the input wide."""
+    import torch
+    from torch.func import functional_call
+
+    w = 3 / 1024  # 1 + w is no bfloat16, w is
+    low = {n: torch.full_like(p, w).bfloat16() for n, p in norm.named_parameters()}
+    zero = {n: torch.zeros_like(p) for n, p in low.items()}
+    with torch.no_grad():
+        y = functional_call(norm, low, (_numbers(x.shape),)).double()
+        bare = functional_call(norm, zero, (_numbers(x.shape),)).double()
+    return bool(((y * bare).sum() / bare.square().sum() - 1).abs() < w / 4)
+
+
 def in_place(norm, x) -> bool:
     """Whether a norm changes what it is given."""
     import torch

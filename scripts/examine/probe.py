@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
 
-from scripts.examine import flow, inline, odd, open_code, state
+from scripts.examine import flow, heads, inline, odd, open_code, state
 from scripts.examine.attention import Products
 from scripts.examine.lists import containers, joined
 from scripts.examine.load import Loaded, Refusal
@@ -37,6 +37,7 @@ class Probed:
     rows: list = field(default_factory=list)
     outer: list = field(default_factory=list)  # (site, call, list)
     layers: dict = field(default_factory=dict)  # list -> what each layer does
+    across: list = field(default_factory=list)  # norms that run over the heads
     apart: dict = field(default_factory=dict)  # norm -> (place, e) of such an epsilon
 
 
@@ -431,6 +432,10 @@ def _rows_of(found: Probed, path: str, calls: list) -> None:
             if f"{path}.".startswith(f"{call.path}.")
         ]
         said["equations"] = inlined(said["equations"])
+        for side in _over_heads(found, call):
+            said["qk"] = [
+                [*e[:3], "heads", e[4]] if e[0] == side else e for e in said["qk"]
+            ]
         held = ".".join(call.path.split(".")[-2:]) + "."
         for norm in said["norms"]:
             norm[1] = norm[1].removeprefix(held)  # of lists in lists
@@ -480,6 +485,25 @@ def _rows_of(found: Probed, path: str, calls: list) -> None:
         row["list"] = path
         empty = {"caps": [], "multipliers": [], "source": [], "notes": []}
         found.rows.append({"architecture": found.loaded.name, **empty, **row})
+
+
+def _over_heads(found: Probed, block) -> list[str]:
+    """q or k, where its norm runs over the heads. Notes the norms."""
+    sides = []
+    for attended in found.trace.attended:
+        if not block.start < attended.time < block.end:
+            continue
+        for norm in found.trace.calls:
+            if norm.path not in found.known or not norm.inside(block):
+                continue
+            for side in "qk":
+                direct = norm.end < attended.time and atlas._reaches(
+                    getattr(attended, side), norm.out, False
+                )
+                if direct and heads.across(found, norm, attended, side):
+                    sides.append(side)
+                    found.across.append(norm.path)
+    return sides
 
 
 def _batch_norms(block, trace) -> list[str]:

@@ -291,6 +291,34 @@ RULES = {
         "en": "a root of rows ({0}) that no probe tells; it may belong to a norm",
         "zh": "有一处逐行开根（{0}）探测认不出，可能属于某个归一化",
     },
+    "cancels": {
+        "en": "loses the variance of rows far off centre: E[x²] − E[x]² cancels",
+        "zh": "行的均值远离零时丢掉方差：E[x²] − E[x]² 相消",
+    },
+    "one-rounds": {
+        "en": "1 + w is rounded to the dtype of w: in bfloat16 a small w is lost",
+        "zh": "1 + w 按 w 的类型舍入：bfloat16 下小的 w 会丢掉",
+    },
+    "gain-near-one": {
+        "en": "every w of 1 + w scatters around one. Does the file hold 1 + w?",
+        "zh": "1 + w 的 w 全都在一附近。文件里存的已经是 1 + w 吗？",
+    },
+    "gain-constant": {
+        "en": "gain is constant, in other layers it is trained. Was it not loaded?",
+        "zh": "增益是常数，其他层的却训练过。没有加载上吗？",
+    },
+    "stream-scaled": {
+        "en": "a Pre-Norm layer multiplies the stream by {0}: it grows with depth",
+        "zh": "Pre-Norm 层的残差流乘了 {0}：随深度成倍增长",
+    },
+    "heads": {
+        "en": "heads are cut or merged by a view where a transpose belongs",
+        "zh": "拆分或合并头时只用了 view，少了 transpose",
+    },
+    "over-heads": {
+        "en": "a statistic of q or k runs over the heads, not over one head's features",
+        "zh": "q 或 k 的统计量跨了头，而不是在一个头的特征里",
+    },
     "gain-zero": {
         "en": "gain w is all zeros: the branch is off. Was 1 + w meant?",
         "zh": "增益 w 全为零，分支被关掉。本意是 1 + w 吗？",

@@ -248,6 +248,101 @@ class Cut(Decoder):
         return x
 
 
+class Cancelling(nn.LayerNorm):
+    """The variance as a difference of two large numbers."""
+
+    def forward(self, x):
+        h = x.float()
+        mean = h.mean(-1, keepdim=True)
+        var = (h.square().mean(-1, keepdim=True) - mean.square()).clamp_min(0)
+        h = (h - mean) * torch.rsqrt(var + self.eps)
+        return (h * self.weight + self.bias).type_as(x)
+
+
+class Rounded(RMSNorm):
+    """One is added in the dtype of the weight."""
+
+    start = 0.0
+
+    def forward(self, x):
+        h = x.float()
+        return (h * self.root(h) * (1 + self.weight).float()).type_as(x)
+
+
+class Offset(RMSNorm):
+    """Gain 1 + w, right."""
+
+    start = 0.0
+
+    def forward(self, x):
+        h = x.float()
+        return (h * self.root(h) * (1 + self.weight.float())).type_as(x)
+
+
+def trained(model, around: float):
+    """A model whose gains scatter around a number."""
+    random = torch.Generator().manual_seed(1)
+    for module in model.modules():
+        if isinstance(module, RMSNorm):
+            noise = torch.randn(module.weight.shape, generator=random)
+            module.weight.data = around + 0.1 * noise
+    return model
+
+
+def not_loaded():
+    model = trained(Decoder(), 1)
+    model.layers[1].norm_2.weight.data.fill_(1)
+    return model
+
+
+class FinalTwice(Decoder):
+    def forward(self, tokens):
+        return self.head(self.norm(self.norm(self.stream(tokens))))
+
+
+class Alpha(Block):
+    """The factor of DeepNorm on the stream of a Pre-Norm layer."""
+
+    def forward(self, x):
+        x = 1.5 * x + self.attention(self.norm_1(x))
+        return 1.5 * x + self.feed_forward(self.norm_2(x))
+
+
+class CutAskew(Attention):
+    """A view where a transpose belongs, on the way in and out."""
+
+    def forward(self, x):
+        b, t, _ = x.shape
+        q, k, v = (z.reshape(b, HEADS, t, -1) for z in self.qkv(x).chunk(3, -1))
+        q, k = self.rotated(self.q_norm(q)), self.rotated(self.k_norm(k))
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return self.out(y.reshape(b, t, D))
+
+
+class MergedAskew(Attention):
+    def forward(self, x):
+        q, k, v = self.heads(x)
+        q, k = self.rotated(q), self.rotated(k)
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return self.out(y.reshape(x.shape))
+
+
+class AcrossHeads(Attention):
+    """Each feature of q and k is normed over the heads."""
+
+    def __init__(self, norm):
+        super().__init__(norm)
+        self.q_norm, self.k_norm = norm(HEADS), norm(HEADS)
+
+    def heads(self, x):
+        q, k, v = (
+            t.unflatten(-1, (HEADS, -1)).transpose(2, 3)
+            for t in self.qkv(x).chunk(3, -1)
+        )
+        q, k = self.q_norm(q), self.k_norm(k)
+        return tuple(t.permute(0, 3, 1, 2) for t in (q, k, v))
+
+
 class InPlace(RMSNorm):
     def forward(self, x):
         if x.ndim > 3:  # q and k are views, where torch refuses
@@ -416,6 +511,27 @@ FOUND = {
     "the gain's gradient is a mean": (norm(BackwardMean), "gradient-gain-scaled"),
     "a norm under no_grad": (norm(BackwardNone), "gradient-input-none"),
     "the stream is detached": (Cut, "unreached"),
+    "a variance that cancels": (norm(Cancelling), "cancels"),
+    "one added in bfloat16": (norm(Rounded), "one-rounds"),
+    "a file of 1 + w in norms that add one": (
+        lambda: trained(Decoder(Offset), 1),
+        "gain-near-one",
+    ),
+    "one gain that was not loaded": (not_loaded, "gain-constant"),
+    "the final norm runs twice": (FinalTwice, "twice"),
+    "a factor on a Pre-Norm stream": (block(Alpha), "stream-scaled"),
+    "heads cut without a transpose": (
+        lambda: Decoder(attention=CutAskew),
+        "heads",
+    ),
+    "heads merged without a transpose": (
+        lambda: Decoder(attention=MergedAskew),
+        "heads",
+    ),
+    "q and k normed over the heads": (
+        lambda: Decoder(attention=AcrossHeads),
+        "over-heads",
+    ),
     "the norm changes its input": (norm(InPlace), "in-place"),
     "the variance is unbiased": (norm(Unbiased), "unbiased"),
     "an RMSNorm that centres": (norm(CentredRMSNorm), "named-rms"),

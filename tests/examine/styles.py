@@ -374,6 +374,120 @@ class Biased(planted.RMSNorm):
         return function.apply(x.float(), self.weight, 1e-6).type_as(x) + self.bias
 
 
+# Beside the cheap rules: right models that a rule must leave alone.
+
+
+class Grouped(Attention):
+    """Two heads of keys and values for four of queries."""
+
+    def __init__(self, norm):
+        super().__init__(norm)
+        self.qkv = nn.Linear(D, 2 * D, bias=False)
+
+    def heads(self, x):
+        q, k, v = self.qkv(x).split([D, D // 2, D // 2], -1)
+        q, k, v = (t.unflatten(-1, (-1, 8)).transpose(1, 2) for t in (q, k, v))
+        k, v = self.k_norm(k), v
+        return self.q_norm(q), *(t.repeat_interleave(2, 1) for t in (k, v))
+
+
+class Projection(Attention):
+    """q and k normed over the whole projection, as in OLMo 2."""
+
+    def __init__(self, norm):
+        super().__init__(norm)
+        self.q_norm, self.k_norm = norm(D), norm(D)
+
+    def heads(self, x):
+        q, k, v = self.qkv(x).chunk(3, -1)
+        q, k = self.q_norm(q), self.k_norm(k)
+        return tuple(t.unflatten(-1, (4, -1)).transpose(1, 2) for t in (q, k, v))
+
+
+class Windowed(Attention):
+    """Each token reads three."""
+
+    def forward(self, x):
+        q, k, v = self.heads(x)
+        q, k = self.rotated(q), self.rotated(k)
+        mask = torch.ones(x.shape[1], x.shape[1]).tril().triu(-2).bool()
+        y = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+        return self.out(y.transpose(1, 2).flatten(2))
+
+
+class Shifted(Attention):
+    """q, k and v also see the token before."""
+
+    def heads(self, x):
+        return super().heads(x + F.pad(x, (0, 0, 1, 0))[:, :-1])
+
+
+class Learned(Block):
+    """A learned factor on the stream, as in modded-nanogpt."""
+
+    def __init__(self, norm, attention):
+        super().__init__(norm, attention)
+        self.keep = nn.Parameter(torch.tensor([1.5]))
+
+    def forward(self, x):
+        x = self.keep * x + self.attention(self.norm_1(x))
+        return x + self.feed_forward(self.norm_2(x))
+
+
+class DeepNorm(Block):
+    def forward(self, x):
+        x = self.norm_1(1.5 * x + self.attention(x))
+        return self.norm_2(1.5 * x + self.feed_forward(x))
+
+
+def folded():
+    """The second gain of every layer is folded into the matrix behind it."""
+    model = planted.trained(Decoder(), 1)
+    for layer in model.layers:
+        layer.feed_forward[0].weight.data *= layer.norm_2.weight.data
+        layer.norm_2.weight.data.fill_(1)
+    return model
+
+
+class Routed(Mixture):
+    """A bias that only chooses, as in DeepSeek-V3: no gradient by design."""
+
+    def __init__(self, norm, attention):
+        super().__init__(norm, attention)
+        self.feed_forward = Biased4()
+
+
+class Biased4(Experts):
+    def __init__(self):
+        super().__init__()
+        self.bias = nn.Parameter(torch.zeros(4))
+
+    def forward(self, x):
+        scores = self.gate(x).sigmoid()
+        chosen = (scores + self.bias).topk(2).indices
+        out = torch.zeros_like(x)
+        for i, expert in enumerate(self.experts):
+            weight = (scores * (chosen == i).any(-1, keepdim=True))[..., i : i + 1]
+            out = out + weight * expert(x)
+        return out
+
+
+NO_ALARM = {
+    "gains trained around one": lambda: planted.trained(Decoder(), 1),
+    "1 + w trained around zero": lambda: planted.trained(Decoder(planted.Offset), 0),
+    "a gain folded in every layer": folded,
+    "Post-Norm with a final norm": lambda: Decoder(block=planted.PostNorm),
+    "DeepNorm": lambda: Decoder(block=DeepNorm),
+    "a learned factor on the stream": lambda: Decoder(block=Learned),
+    "grouped queries": lambda: Decoder(attention=Grouped),
+    "q and k over the projection": lambda: Decoder(attention=Projection),
+    "a window": lambda: Decoder(attention=Windowed),
+    "the token before": lambda: Decoder(attention=Shifted),
+    "torch's LayerNorm": lambda: Decoder(nn.LayerNorm),
+    "torch's RMSNorm": lambda: Decoder(lambda d: nn.RMSNorm(d, eps=1e-6)),
+    "a bias that only chooses experts": lambda: Decoder(block=Routed),
+}
+
 # What is written, the model, its norms' kind and gain, its equations.
 RIGHT = {
     "a function of torch without a gain": (of(Functional), "RMSNorm", "none", PRE),

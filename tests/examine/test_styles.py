@@ -29,6 +29,11 @@ def test_a_right_model_is_read(name):
         assert "none" not in text.row_lines(row, "en")[0]
 
 
+@pytest.mark.parametrize("name", styles.NO_ALARM)
+def test_no_rule_alarms_beside_its_fault(name):
+    assert faults.judged(seen(styles.NO_ALARM[name]), True)["faults"] == []
+
+
 class Strange(styles.Vectors):
     """A root of rows that belongs to no norm."""
 
