@@ -78,6 +78,9 @@ def moved(given: dict, sample: int, token: int | None = None, first=False) -> di
             at = (sample,) if token is None else (sample, token)
             if first:
                 at = (slice(None) if token is None else token, sample)
+            if token is not None and token >= value.shape[0 if first else 1]:
+                fresh[name] = kept  # it has fewer tokens
+                continue
             if value.is_floating_point():
                 value[at] = value[at] + torch.cos(
                     torch.arange(value[at].numel()).float()

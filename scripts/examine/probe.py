@@ -451,6 +451,7 @@ def _rows_of(found: Probed, path: str, calls: list) -> None:
             left and "norms that never ran: " + ", ".join(left),
             said["functional"]
             and "roots that no probe tells: " + ", ".join(said["functional"]),
+            _other_stream(call) and "the layer's other stream",
         )
         why = "; ".join(filter(None, reasons))
         if why and said["status"] == "resolved":
@@ -485,6 +486,16 @@ def _rows_of(found: Probed, path: str, calls: list) -> None:
         row["list"] = path
         empty = {"caps": [], "multipliers": [], "source": [], "notes": []}
         found.rows.append({"architecture": found.loaded.name, **empty, **row})
+
+
+def _other_stream(call) -> bool:
+    """Whether a layer takes and gives a second stream of another length."""
+    shape = call.out.shape
+    kinds = [
+        {s.shape for s in part if len(s.shape) == 3 and s.shape[-1] == shape[-1]}
+        for part in (call.inputs, call.outputs)
+    ]
+    return bool((kinds[0] & kinds[1]) - {shape})
 
 
 def _over_heads(found: Probed, block) -> list[str]:

@@ -472,6 +472,42 @@ class Biased4(Experts):
         return out
 
 
+class Joint(nn.Module):
+    """Two streams of two lengths that attend together, as in SD3."""
+
+    def __init__(self):
+        super().__init__()
+        self.norms = nn.ModuleList(nn.LayerNorm(D) for _ in range(4))
+        self.qkv, self.out = (
+            nn.ModuleList(nn.Linear(D, n * D) for _ in range(2)) for n in (3, 1)
+        )
+        self.up, self.down = (
+            nn.ModuleList(nn.Linear(D, D) for _ in range(2)) for _ in range(2)
+        )
+
+    def forward(self, c, x):
+        n, t = self.norms, c.shape[1]
+        h = torch.cat([self.qkv[0](n[0](c)), self.qkv[1](n[1](x))], 1)
+        q, k, v = (z.unflatten(-1, (4, -1)).transpose(1, 2) for z in h.chunk(3, -1))
+        y = F.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2)
+        c, x = c + self.out[0](y[:, :t]), x + self.out[1](y[:, t:])
+        c = c + self.down[0](F.gelu(self.up[0](n[2](c))))
+        return c, x + self.down[1](F.gelu(self.up[1](n[3](x))))
+
+
+class OfJoint(Decoder):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList(Joint() for _ in range(2))
+        self.picture = nn.Parameter(torch.randn(1, 5, D))
+
+    def stream(self, tokens):
+        c, x = self.embedding(tokens), self.picture.expand(len(tokens), -1, -1)
+        for layer in self.layers:
+            c, x = layer(c, x)
+        return c + x.mean(1, keepdim=True)
+
+
 NO_ALARM = {
     "gains trained around one": lambda: planted.trained(Decoder(), 1),
     "1 + w trained around zero": lambda: planted.trained(Decoder(planted.Offset), 0),

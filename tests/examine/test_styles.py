@@ -65,3 +65,12 @@ def test_a_final_norm_that_is_not_read_is_not_called_missing():
     found = faults.judged(seen(Last), True)
     assert found["faults"] == []
     assert [entry[0] for entry in found["remarks"]] == ["unread"]
+
+
+def test_a_second_stream_is_said_to_be_left_out():
+    found = seen(styles.OfJoint)
+    for row in found.rows:
+        assert row["status"] == "partial"
+        english, chinese = (text.row_lines(row, x)[1] for x in ("en", "zh"))
+        assert "other stream" in english and "长度不同的流" in chinese
+    assert faults.judged(found, False)["faults"] == []

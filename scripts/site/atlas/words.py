@@ -217,6 +217,13 @@ ODD = {
 # stands in brackets is kept, placements in it are put in words.
 REASONS = (
     (
+        r"the layer's other stream",
+        {
+            "en": "the layer's other stream, of another length, has no equation",
+            "zh": "这一层还有一条长度不同的流，没有读出它的方程",
+        },
+    ),
+    (
         r"not done after (.+) s",
         {"en": "not done after {0} s", "zh": "{0} 秒内没有跑完"},
     ),
