@@ -34,6 +34,10 @@ PLAIN = {
 }
 MORE = {  # with its reason
     "snippets/memory_bound/interpreter.py": {"os"},  # a variable that Triton reads
+    # Compiles its C++ and calls it.
+    "snippets/memory_bound/cpu_norms.py": {
+        *("ctypes", "os", "pathlib", "shutil", "subprocess", "tempfile"),
+    },
     # Calls the project's own command as a reader does.
     "snippets/examine_your_model/terminal.py": {"subprocess", "sys"},
 }

@@ -214,13 +214,6 @@ def _factor(value: float, digits: int = 2) -> str:
     return f"{float(text):.0f}" if "e" in text else text
 
 
-def _duration(seconds: float) -> str:
-    for unit, scale in (("ns", 1e-9), ("µs", 1e-6), ("ms", 1e-3), ("s", 1.0)):
-        if seconds < 999.5 * scale or unit == "s":
-            return f"{seconds / scale:.3g} {unit}"
-    raise AssertionError
-
-
 @cache
 def _interval(over: tuple, under: tuple) -> tuple[float, float]:
     return spread.ratio_interval(over, under, resamples=1000)
@@ -281,7 +274,7 @@ def facts(record) -> dict[str, str]:
                 ("nn_ln", NN_LN),
                 ("nn_rms", NN_RMS),
             ):
-                found[key + end] = _duration(median(cell[provider]))
+                found[key + end] = spread.duration(median(cell[provider]))
     for row in record.rows:
         if row["freed"] == RETURNED and row["provider"] in (HAND_LN, NN_LN):
             key = "hand_ln" if row["provider"] == HAND_LN else "nn_ln"
@@ -361,7 +354,7 @@ def plot(record, words):
                 )
             lows = [spread.median_interval(c[provider])[0] for c in cells.values()]
             axis.annotate(
-                _duration(middles[KEPT][place]),
+                spread.duration(middles[KEPT][place]),
                 (min(lows), place),
                 xytext=(-6, 0),
                 textcoords="offset points",
@@ -375,7 +368,7 @@ def plot(record, words):
         axis.set_xscale("log")
         axis.set_xlim(min(every) / 9, max(every) * 1.6)
         axis.xaxis.set_major_locator(LogLocator())
-        axis.xaxis.set_major_formatter(FuncFormatter(lambda t, _: _duration(t)))
+        axis.xaxis.set_major_formatter(FuncFormatter(lambda t, _: spread.duration(t)))
         axis.xaxis.set_minor_formatter(NullFormatter())
         axis.set_yticks(range(len(ORDER)), [words[provider] for provider, _ in ORDER])
         axis.set_ylim(len(ORDER) - 0.4, -0.6)

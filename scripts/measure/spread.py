@@ -204,3 +204,19 @@ def integer(value: float) -> str:
 def span(values: Sequence[float], digits: int = 2) -> str:
     """Least and greatest: [−0.10, 0.25]."""
     return f"[{number(min(values), digits)}, {number(max(values), digits)}]"
+
+
+def size(moved: int) -> str:
+    """Bytes as people write them: 512 B, 64 KiB, 1.5 GiB."""
+    amount, units = float(moved), ["B", "KiB", "MiB", "GiB"]
+    while amount >= 1024 and len(units) > 1:
+        amount, units = amount / 1024, units[1:]
+    return f"{amount:.3g} {units[0]}"
+
+
+def duration(seconds: float) -> str:
+    """Seconds to three digits: 3.1 ns, 175 µs, 9.99 ms, 2.5 s."""
+    for unit, scale in (("ns", 1e-9), ("µs", 1e-6), ("ms", 1e-3)):
+        if seconds < 999.5 * scale:
+            return f"{seconds / scale:.3g} {unit}"
+    return f"{seconds:.3g} s"

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from scripts.measure import digest, look, records, runner
+from scripts.measure import digest, look, records, runner, spread
 from scripts.measure.records import load_experiment
 
 NAME = "norm_speed_cpu"
@@ -149,8 +149,8 @@ def test_facts_are_what_the_rows_say(module, known):
         (2.5, "2.5 s"),
     ],
 )
-def test_durations(module, seconds, words):
-    assert module._duration(seconds) == words
+def test_durations(seconds, words):
+    assert spread.duration(seconds) == words
 
 
 @pytest.mark.parametrize(
@@ -182,7 +182,7 @@ def test_the_figure_names_every_provider_and_its_time(
     for provider, _ in module.ORDER:
         assert svg.count(words[provider]) >= 2  # both panels
         middle = MILLISECONDS[provider] / 1000
-        assert module._duration(middle) in svg
+        assert spread.duration(middle) in svg
     assert words[module.KEPT] in svg and words[module.RETURNED] in svg
     assert known.device in svg
 

@@ -39,6 +39,7 @@ EPSILON = {
     "coding/rms_norm": 1e-6,
     "coding/rms_norm_backward": 1e-6,
     "coding/sharded_rms_norm": 1e-6,
+    "memory_bound": 1e-5,
     "norm_family/family.rms_norm": 1e-6,
     "norms_beyond_the_decoder/gated": 1e-5,
     "norms_beyond_the_decoder/rwkv7": 64e-5,
