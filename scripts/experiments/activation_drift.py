@@ -345,13 +345,12 @@ def plot(record, words):
         "normed_spread": (0.03, 0.1, 0.3, 1),
     }
 
-    def draw(axis, rows, name, series, label, first):
+    def draw(axis, rows, name, drawn, label, first):
         quantity = name.removeprefix("normed_")
         profiles = _profiles(rows, quantity)
         along = [[profile[i] for profile in profiles] for i in shown]
         at = [places[i] for i in shown]
         low, high = (list(map(edge, along)) for edge in (min, max))
-        drawn = look.style(series)
         axis.plot(
             at, list(map(median, along)), label=label, markevery=(first, 5), **drawn
         )
@@ -367,12 +366,15 @@ def plot(record, words):
             if name.startswith("normed_"):
                 for first, norm in enumerate(NORMS[1:]):
                     rows = record.select(norm=norm, activation=activation)
-                    draw(axis, rows, name, (4, 5, 0)[first], norm, first)
+                    draw(axis, rows, name, look.style(norm), norm, first)
                 continue
             here = record.select(norm="none", activation=activation)
             for series, init in enumerate(INITS):
                 rows = [row for row in here if row["init"] == init]
-                draw(axis, rows, name, series, words[init], series)
+                drawn = look.style((0, 2, 3, 5)[series])
+                if not series:
+                    drawn |= {"color": look.INK}
+                draw(axis, rows, name, drawn, words[init], series)
         axes[0, column].set_title(activation)
         axes[3, column].set_xlabel(words["layer"])
     for line, (name, ticks) in enumerate(scales.items()):

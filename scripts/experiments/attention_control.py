@@ -338,7 +338,7 @@ def plot(record, words):
 
     def style(arm):
         if arm in ARMS:
-            return look.style(ARMS.index(arm)) | {"markersize": 4.5}
+            return look.style(arm) | {"markersize": 4.5}
         place = CONTROLS.index(arm)
         muted = {"color": look.MUTED, "linestyle": look.LINES[place], "marker": "none"}
         return muted | {"linewidth": 1.2}

@@ -851,7 +851,7 @@ def plot(record, words):
         ]
         line(by_batch, batches, runs, series, words[short], short in ("exact", "cut"))
     rms = apart(_scores(record, "loss", "RMSNorm", reference), layer[reference])
-    drawn = look.style(4) | {"linestyle": "none", "markersize": 7}
+    drawn = {"color": look.INK, "marker": "D", "linestyle": "none", "markersize": 7}
     by_batch.plot([reference], [median(rms)], label=words["rms_norm"], **drawn)
     by_batch.set_xscale("log", base=2)
     by_batch.set_xticks(batches, [str(batch) for batch in batches])

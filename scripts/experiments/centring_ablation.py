@@ -484,35 +484,31 @@ def plot(record, words):
         for arm in ARMS
     }
     least = min(min(map(min, losses)) for losses in lost.values())
-    figure, axes = look.new_figure(words, record, rows=4, height=9.6)
+    figure, grid = look.new_figure(words, record, rows=2, columns=2, height=5.6)
+    axes = grid.flat
     for axis, setting in zip(axes, whole, strict=False):
-        for series, arm in enumerate(ARMS):
-            style = look.style(series) | {"label": words[arm]}
+        for arm in ARMS:
+            style = look.style(arm) | {"label": words[arm]}
             band(axis, rates, lost[setting, arm], style)
-        arms = [(look.SERIES[i], lost[setting, arm]) for i, arm in enumerate(ARMS)]
+        arms = [(look.style(arm)["color"], lost[setting, arm]) for arm in ARMS]
         diverged(axis, rates, arms)
         axis.set_title(words[setting])
         axis.set_xscale("log")
         axis.set_xlabel(words["rate"])
-        axis.set_ylabel(words["loss"])
         axis.set_ylim(least - 0.05, least + 1.05)
         look.plain_log(axis.xaxis)
-    last = axes[-1]
-    for series, arm in enumerate(ARMS):
+    last = grid[1, 1]
+    for arm in ARMS:
         places = [
             [100 * value for value in values]
             for values in _profile(record, "scaled", arm, "after", "share")
         ]
         numbers = range(1, len(places) + 1)
-        band(last, numbers, places, look.style(series), label="_after")
+        band(last, numbers, places, look.style(arm), label="_after")
     before = _profile(record, "scaled", "rms_norm", "before", "share")
-    drawn = look.style(1) | {"markerfacecolor": "none", "markeredgewidth": 1.2}
-    last.plot(
-        numbers,
-        [100 * median(values) for values in before],
-        label=words["before"],
-        **drawn,
-    )
+    drawn = look.style("rms_norm") | {"markerfacecolor": "none", "markeredgewidth": 1.2}
+    middles = [100 * median(values) for values in before]
+    last.plot(numbers, middles, label=words["before"], **drawn)
     last.axhline(
         100 / SIZES[record.size]["d"],
         color=look.MUTED,
@@ -520,12 +516,14 @@ def plot(record, words):
         linestyle=look.LINES[2],
         label=words["chance"],
     )
-    last.set_title(words["shares"], pad=40)
+    last.set_title(words["shares"])
     last.set_xlabel(words["norms"])
     last.set_ylabel(words["share"])
     last.set_ylim(bottom=0)
     last.xaxis.set_major_locator(MaxNLocator(integer=True))
-    look.legend(last, columns=1)
-    look.legend(figure)
+    for axis in grid[:, 0]:
+        axis.set_ylabel(words["loss"])
+    first, rest = axes[0].get_legend_handles_labels(), last.get_legend_handles_labels()
+    look.legend(figure, first[0] + rest[0], first[1] + rest[1])
     look.footer(figure, record, words, words["band"])
     return figure

@@ -545,9 +545,9 @@ def plot(record, words):
     figure, (by_depth, by_rate) = look.new_figure(words, record, rows=2, height=5.6)
 
     rates = list(_by_rate(record, "deepnorm", most))
-    for series, arm in enumerate(ARMS):
+    for arm in ARMS:
         for frozen in (False, True):
-            drawn = {**look.style(series), "markersize": 4.5, "label": words[arm]}
+            drawn = {**look.style(arm), "markersize": 4.5, "label": words[arm]}
             if frozen:
                 drawn |= {"linestyle": "--", "linewidth": 0.9, "markersize": 3}
                 drawn["label"] = None
@@ -560,7 +560,7 @@ def plot(record, words):
                 band(by_rate, rates, each, drawn)
     for slow, depth, factor in _longer(record):
         _, losses = _best(_by_rate(record, slow, depth, factor))
-        hollow = look.style(ARMS.index(slow)) | {"linestyle": "none", "markersize": 7}
+        hollow = look.style(slow) | {"linestyle": "none", "markersize": 7}
         hollow |= {"markerfacecolor": "none", "markeredgewidth": 1.5}
         by_depth.plot([depth], [median(losses)], **hollow)
 

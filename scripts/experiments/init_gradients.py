@@ -350,10 +350,10 @@ def plot(record, words):
     )
     for column, d in enumerate(widths):
         top, bottom = axes[0, column], axes[1, column]
-        for series, variant in enumerate(VARIANTS):
+        for variant in VARIANTS:
             wanted = dict(variant=variant, setting="decoder", d=d)
             runs = {depth: _values(record, layers=depth, **wanted) for depth in depths}
-            drawn = {**look.style(series), "markersize": 3.5}
+            drawn = look.style(variant) | {"markersize": 3.5}
             last = [[values[-1] for values in runs[depth]] for depth in depths]
             each = [[values[layer - 1] for values in runs[most]] for layer in layers]
             for axis, places, sizes in ((top, depths, last), (bottom, layers, each)):

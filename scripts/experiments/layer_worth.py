@@ -314,12 +314,13 @@ def plot(record, words):
 
     figure, (worth, losses) = look.new_figure(words, record, rows=2, height=5.8)
     arms = _arms(record)
-    for series, arm in enumerate((*ARMS, *CONTROLS)):
+    for arm in (*ARMS, *CONTROLS):
         if arm not in arms:
             continue
-        drawn = {**look.style(series % len(look.SERIES)), "markersize": 4.5}
+        drawn = look.style(arm if arm in ARMS else 0) | {"markersize": 4.5}
         if arm in CONTROLS:
-            drawn |= {"linestyle": "--", "linewidth": 0.9}
+            line = look.LINES[CONTROLS.index(arm)]
+            drawn = {"color": look.MUTED, "linewidth": 1, "linestyle": line}
         panels = {losses: lambda rate, arm=arm: _losses(record, arm, rate)}
         if arm != "no_layers":
             panels[worth] = lambda rate, arm=arm: _costs(record, arm, rate)["upper"]

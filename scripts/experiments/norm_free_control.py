@@ -293,12 +293,15 @@ def plot(record, words):
         arm: [_losses(record, arm, rate) for rate in rates]
         for arm in (*ARMS, *CONTROLS)
     }
-    for series, arm in enumerate(ARMS):
-        style = look.style(series) | {"markersize": 4.5, "label": words[arm]}
-        band(axis, rates, losses[arm], style)
-    diverged(
-        axis, rates, [(look.style(i)["color"], losses[a]) for i, a in enumerate(ARMS)]
-    )
+    places = {"rms_norm": 0, "rms_norm_small": 0, "dyt_half": 1, "skip_init": 3}
+    places |= {"re_zero": 4, "plain": 0}  # as in norm_free
+    drawn = {arm: look.style(places[arm]) | {"markersize": 4.5} for arm in ARMS}
+    hollow = {"markerfacecolor": "none", "markeredgewidth": 1.2}
+    drawn["rms_norm_small"] |= hollow | {"linestyle": look.LINES[2]}
+    drawn["plain"] |= {"color": look.MUTED, "marker": "*", "linestyle": look.LINES[2]}
+    for arm in ARMS:
+        band(axis, rates, losses[arm], drawn[arm] | {"label": words[arm]})
+    diverged(axis, rates, [(drawn[arm]["color"], losses[arm]) for arm in ARMS])
     named = set()
     for arm in CONTROLS:
         kind = "no_layers" if arm.startswith("no_layers") else "frozen"

@@ -319,8 +319,8 @@ def plot(record, words):
     shapes = {row["case"]: (row["rows"], row["width"]) for row in record.rows}
     figure, axes = look.new_figure(words, record, rows=2, height=6.6)
     looks = {
-        "LayerNorm": dict(color=look.SERIES[0], marker=look.MARKERS[0]),
-        "RMSNorm": dict(color=look.SERIES[1], marker=look.MARKERS[1]),
+        "LayerNorm": dict(color=look.SERIES[1], marker=look.MARKERS[1]),
+        "RMSNorm": dict(color=look.SERIES[0], marker=look.MARKERS[0]),
         "part": dict(color=look.MUTED, marker=look.MARKERS[3]),
     }
     hollow = dict(markerfacecolor="none", markeredgewidth=1.2)

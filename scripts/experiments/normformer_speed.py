@@ -531,7 +531,7 @@ def plot(record, words):
 
     grid = sorted({rate for arm in ARMS for rate in rates(record, arm)})
     figure, (top, middle, bottom) = look.new_figure(words, record, rows=3, height=7.2)
-    drawn = {arm: look.style(series) for series, arm in enumerate(TIMED)}
+    drawn = {arm: look.style(arm) for arm in TIMED}
     for arm in ("pre", "normformer"):  # the same mark, open: default initialization
         drawn[arm + DEFAULT] = {**drawn[arm], "linestyle": look.LINES[2]}
         drawn[arm + DEFAULT] |= {"markerfacecolor": "none", "markeredgewidth": 1.2}

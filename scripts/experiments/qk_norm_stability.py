@@ -486,8 +486,8 @@ def plot(record, words):
     steps = moments(SIZES[record.size])
     figure, (top, middle, bottom) = look.new_figure(words, record, rows=3, height=7.2)
 
-    for series, arm in enumerate(ARMS):
-        drawn = look.style(series) | {"markersize": 4.5, "label": words[arm]}
+    for arm in ARMS:
+        drawn = look.style(arm) | {"markersize": 4.5, "label": words[arm]}
         losses = [_last(record, "loss", arm, rate) for rate in RATES]
         band(top, RATES, losses, drawn)
         for axis, quantity, factor in (

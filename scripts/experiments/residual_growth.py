@@ -592,8 +592,8 @@ def plot(record, words):
     most = depths[-1]
     figure, (worth, stream, tuning) = look.new_figure(words, record, rows=3, height=7.6)
 
-    for series, arm in enumerate(ARMS):
-        drawn = {**look.style(series), "markersize": 4.5}
+    for arm in ARMS:
+        drawn = look.style(arm) | {"markersize": 4.5}
         costs = {rate: _half_costs(record, arm, most, rate) for rate in rates}
         known = [rate for rate in rates if costs[rate]]
         if arm != "post" and known:  # its upper half learned nothing: see the page
@@ -615,7 +615,7 @@ def plot(record, words):
         samples = list(zip(*[run for run in runs if None not in run], strict=True))
         if not samples:
             continue
-        drawn = {**look.style(series), "markersize": 3.5}
+        drawn = look.ramp(series - 1) | {"markersize": 3.5}
         text = words["untrained"] if rate is None else f"{rate:g}"
         if rate is None:
             drawn |= {"color": look.MUTED, "linestyle": look.LINES[1]}

@@ -327,9 +327,9 @@ def plot(record, words):
 
     chance(top, 1 / d, "chance")
     gelu = dict(quantity="stream", activation="GELU")
-    draw(top, 3, words["before"], "before", norm="LayerNorm", **gelu)
-    draw(top, 0, words["after"], "after", norm="LayerNorm", **gelu)
-    draw(top, 1, words["rms_norm"], "after", norm="RMSNorm", **gelu)
+    draw(top, "layer_norm", words["before"], "before", norm="LayerNorm", **gelu)
+    draw(top, "layer_norm", words["after"], "after", norm="LayerNorm", **gelu)
+    draw(top, "rms_norm", words["rms_norm"], "after", norm="RMSNorm", **gelu)
     chance(bottom, 1 / (4 * d), "hidden_chance")
     for series, activation in enumerate(("ReLU", "GELU", "SiLU")):
         hidden = dict(quantity="hidden", norm="LayerNorm", activation=activation)

@@ -213,9 +213,9 @@ def plot(record, words):
     figure, axis = look.new_figure(words, record, height=4.6)
     rates = _rates(record)
     losses = {arm: [_losses(record, arm, rate) for rate in rates] for arm in ARMS}
-    for series, norm in enumerate(NORMS):
+    for norm in NORMS:
         for line, kind in enumerate(SHIFTS):
-            style = look.style(series) | {"linestyle": look.LINES[line]}
+            style = look.style(norm) | {"linestyle": look.LINES[line]}
             style |= {"marker": look.MARKERS[line], "markersize": 4.5}
             arm = f"{norm}_{kind}"
             band(axis, rates, losses[arm], style | {"label": words[arm]}, alpha=0.08)

@@ -487,7 +487,7 @@ def plot(record, words):
     size = SIZES[record.size]
     (_, (d, _)), most = size["widths"], size["layers"]
     figure, (top, bottom) = look.new_figure(words, record, rows=2, height=6.0)
-    for series, arm in enumerate(SHOWN):
+    for arm in SHOWN:
         runs = _runs(record, arm, "decoder", d, most)
         at = record.select(arm=arm, setting="decoder", d=d, layers=most)[0]["at"][1:]
         apart = [[1 - c for c in values[1:]] for values in runs["cosine"]]
@@ -495,7 +495,7 @@ def plot(record, words):
             _ratios(q, v)
             for q, v in zip(runs["grad_query"], runs["grad_value"], strict=True)
         ]
-        drawn = {**look.style(series), "markersize": 4.5}
+        drawn = look.style(arm) | {"markersize": 4.5}
         for axis, lines in ((top, apart), (bottom, ratio)):
             columns = [
                 [max(value or 0, 1e-9) for value in column]

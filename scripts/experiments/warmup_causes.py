@@ -577,7 +577,7 @@ def plot(record, words):
         for i, arm in enumerate(arms):
             every_rate = _losses(record, placement, arm).items()
             for series, (rate, losses) in enumerate(every_rate):
-                dots = look.style(series) | {"linestyle": "none"}
+                dots = look.ramp(series) | {"linestyle": "none"}
                 place = i + 0.26 * (series - 1)
                 ended = list(filter(isfinite, losses))
                 if ended:

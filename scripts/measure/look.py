@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from scripts.measure import digest as code
+from scripts.measure import things
 from scripts.measure.records import (
     ROOT,
     Record,
@@ -37,6 +38,7 @@ MUTED = "#59636e"  # ticks, footer, reference lines
 GRID = "#d1d9e0"
 PANEL = "#eef1f4"  # boxes behind text, shaded ranges
 SERIES = ("#0072b2", "#c44e00", "#00845f", "#b5548f", "#7a7000", "#5b6bb0")
+RAMP = ("#3d8fc4", "#1f6fa8", "#0f4f80", "#072f52")  # of ordered quantities
 MARKERS = ("o", "s", "^", "D", "v", "P")
 LINES = ("-", (0, (5, 1.5)), (0, (1.2, 1.4)), (0, (5, 1.5, 1.2, 1.5)), "--", "-.")
 COLOURS = {
@@ -45,6 +47,7 @@ COLOURS = {
     GRID: "grid",
     PANEL: "panel",
     **{value: str(i) for i, value in enumerate(SERIES, start=1)},
+    **{value: f"ramp-{i}" for i, value in enumerate(RAMP, start=1)},
 }
 
 SIZE = (5.0, 4.2)  # inches: text of 10 px at 390 px wide, of 16 px at 600 px
@@ -85,10 +88,18 @@ FOOTER = {
 }
 
 
-def style(series: int) -> dict:
-    """Colour, marker and line of a series: colour is never the only cue."""
-    i = series % len(SERIES)
+def style(series: int | str) -> dict:
+    """Colour, marker and line of a series: colour is never the only cue.
+
+    By its place, or by the name of a thing that has its own colour in every figure.
+    """
+    i = things.PLACES[series] if isinstance(series, str) else series % len(SERIES)
     return {"color": SERIES[i], "marker": MARKERS[i], "linestyle": LINES[i]}
+
+
+def ramp(place: int) -> dict:
+    """As `style`, of ordered quantities: one hue, light to dark."""
+    return style(place) | {"color": RAMP[place % len(RAMP)]}
 
 
 # Words ----------------------------------------------------------------------
@@ -137,6 +148,7 @@ def figure_digest(record: Record, lang: str) -> str:
         json.dumps(words_for(record, lang), ensure_ascii=False, sort_keys=True),
         code.part_digest(record.experiment, ("plot",)),
         code.file_digest(Path(__file__)),
+        code.file_digest(Path(things.__file__)),
         str(code.is_stale(record)),
     ]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[: code.DIGITS]
@@ -519,6 +531,31 @@ def _inline(svg: str, prefix: str) -> str:
     return _prefixed(_themed(head + rest), prefix)
 
 
+def check_colours(figure) -> None:
+    """Raise RecordError where a thing is drawn in another colour than its own."""
+    from matplotlib.colors import to_hex
+
+    lines = [
+        (line.get_label(), line.get_color())
+        for axis in figure.axes
+        for line in axis.get_lines()
+    ]
+    texts = [
+        (text.get_text(), text.get_color())
+        for axis in figure.axes
+        for text in axis.texts
+    ]
+    boxes = [
+        (group.get_label(), patch.get_facecolor())
+        for axis in figure.axes
+        for group in axis.containers
+        for patch in getattr(group, "patches", ())
+    ]
+    drawn = [(str(label), to_hex(colour)) for label, colour in lines + texts + boxes]
+    if wrong := things.misplaced(drawn, SERIES):
+        raise RecordError(f"one thing has one colour: {', '.join(wrong)}")
+
+
 def svg_text(figure, prefix: str, digest: str) -> str:
     """The figure as SVG text, the same bytes on every run."""
     import matplotlib
@@ -555,5 +592,6 @@ def draw(record: Record, lang: str) -> Path:
     """Draw one record's figure in one language into docs/figures."""
     module = load_experiment(record.experiment)
     figure = module.plot(record, words_for(record, lang))
+    check_colours(figure)
     path = figure_path(record.experiment, record.machine, lang)
     return save(figure, path, figure_digest(record, lang))

@@ -19,7 +19,18 @@ from scripts.measure import digest as code
 from scripts.measure import look
 from scripts.measure.look import GRID, INK, MUTED, PANEL, SERIES, SMALL, TEXT
 
-__all__ = ["GRID", "INK", "MUTED", "PANEL", "SERIES", "SMALL", "TEXT", "Canvas"]
+__all__ = [
+    "GRID",
+    "INK",
+    "MUTED",
+    "NORM",
+    "PANEL",
+    "SERIES",
+    "SMALL",
+    "TEXT",
+    "Canvas",
+]
+NORM = SERIES[1]  # a norm in a block, whose stream has the first colour
 FOLDER = Path(__file__).parent / "diagrams"
 FIGURES = look.FIGURES / "diagrams"
 PAD = 0.06  # inches between a box's edge and its words

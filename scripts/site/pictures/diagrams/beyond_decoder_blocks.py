@@ -1,6 +1,6 @@
 """Four blocks that are no plain decoder layer, with their norms and gates marked."""
 
-from scripts.site.pictures.diagram import MUTED, SERIES, SMALL, Canvas
+from scripts.site.pictures.diagram import MUTED, NORM, SERIES, SMALL, Canvas
 
 WORDS = {
     "en": {
@@ -13,8 +13,8 @@ WORDS = {
         " without a gain; scale and shift from the condition c; q, k and v;"
         " RMSNorm of q and k (in Flux and SD 3.5); softmax attention; W_o; times"
         " alpha from c. Gated attention: RMSNorm; q, k and v; RMSNorm of q and k;"
-        " softmax attention; times the sigmoid of a gate; W_o. Norms are blue,"
-        " gates and scales orange.",
+        " softmax attention; times the sigmoid of a gate; W_o. Norms are orange,"
+        " gates and scales green.",
         "mamba": "Mamba-2",
         "delta": "delta rule",
         "dit": "DiT",
@@ -33,14 +33,14 @@ WORDS = {
     },
     "zh": {
         "caption": "四种块各画一个分支，信号自下而上。"
-        "蓝色是归一化，橙色是不算统计量的可学习因子。",
+        "橙色是归一化，绿色是不算统计量的可学习因子。",
         "alt": "四列方框，自下而上读。Mamba-2：RMSNorm；投影和卷积；状态空间；乘 z 的"
         " SiLU；按组的 RMSNorm；W_out。带门控的 delta 规则：RMSNorm；投影和卷积；q、k"
         " 的 L2 归一化；delta 规则；按头的 RMSNorm；乘 z 的 SiLU；W_out。DiT：不带"
         "增益的 LayerNorm；由条件 c 给出的缩放和平移；q、k、v；q、k 的 RMSNorm（Flux 和"
         " SD 3.5 里有）；softmax 注意力；W_o；乘由 c 给出的 α。门控注意力：RMSNorm；"
-        "q、k、v；q、k 的 RMSNorm；softmax 注意力；乘门的 sigmoid；W_o。归一化是蓝色，"
-        "门和缩放是橙色。",
+        "q、k、v；q、k 的 RMSNorm；softmax 注意力；乘门的 sigmoid；W_o。归一化是橙色，"
+        "门和缩放是绿色。",
         "mamba": "Mamba-2",
         "delta": "delta 规则",
         "dit": "DiT",
@@ -58,7 +58,7 @@ WORDS = {
         "alpha": "× α，来自 c",
     },
 }
-NORM, GATE = SERIES[0], SERIES[1]
+GATE = SERIES[2]
 COLUMNS = {
     "mamba": (
         (NORM, "RMSNorm"),

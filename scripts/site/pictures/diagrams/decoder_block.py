@@ -1,6 +1,6 @@
 """A decoder from tokens to logits, every norm of it marked."""
 
-from scripts.site.pictures.diagram import GRID, INK, MUTED, SERIES, SMALL, Canvas
+from scripts.site.pictures.diagram import GRID, INK, MUTED, NORM, SMALL, Canvas
 
 WORDS = {
     "en": {
@@ -55,7 +55,7 @@ WORDS = {
         "count2": "8",
         "count3": "1",
         "countqk": "可选：8 + 8",
-        "caption": "8 个块的解码器。蓝色是归一化，旁边是整个模型里的个数。"
+        "caption": "8 个块的解码器。橙色是归一化，旁边是整个模型里的个数。"
         "残差流本身从不归一化。",
         "alt": "自下而上：token、嵌入，然后是竖线表示的残差流。两个分支离开它，"
         "再在加号处回来。第一个分支依次经过 attention_norm、线性层 q、k、v、"
@@ -65,7 +65,6 @@ WORDS = {
     },
 }
 STREAM, LEFT, WIDE, HIGH = 0.75, 1.55, 1.95, 0.34
-BLUE = SERIES[0]
 
 
 COUNTS = {"norm1": "count1", "norm2": "count2", "qk": "countqk"}
@@ -89,8 +88,8 @@ def draw(words: dict[str, str]) -> Canvas:
     canvas.arrow((STREAM, second + 0.11), (STREAM, 6.18))
     canvas.plus(STREAM, first)
     canvas.plus(STREAM, second)
-    canvas.box(0.2, 6.2, 1.1, HIGH, words["norm3"], size=SMALL, edge=BLUE, colour=BLUE)
-    count = {"size": SMALL, "colour": BLUE, "align": "left"}
+    canvas.box(0.2, 6.2, 1.1, HIGH, words["norm3"], size=SMALL, edge=NORM, colour=NORM)
+    count = {"size": SMALL, "colour": NORM, "align": "left"}
     canvas.text(1.42, 6.37, words["count3"], **count)
     canvas.arrow((STREAM, 6.54), (STREAM, 6.74))
     canvas.box(0.2, 6.76, 2.4, HIGH, words["head"], size=SMALL)
@@ -117,12 +116,12 @@ def branch(
             HIGH,
             words[part],
             size=SMALL,
-            colour=BLUE if norm else INK,
-            edge=BLUE if norm else MUTED,
+            colour=NORM if norm else INK,
+            edge=NORM if norm else MUTED,
             lines="--" if part == "qk" else "-",
         )
         if norm:
-            count = {"size": SMALL, "colour": BLUE, "align": "left"}
+            count = {"size": SMALL, "colour": NORM, "align": "left"}
             canvas.text(LEFT + WIDE + 0.1, y + HIGH / 2, words[COUNTS[part]], **count)
         y += step
     top = y - step + HIGH

@@ -1,6 +1,6 @@
 """What a gradient meets on the stream of Pre-Norm and of Post-Norm."""
 
-from scripts.site.pictures.diagram import INK, MUTED, PANEL, SERIES, Canvas
+from scripts.site.pictures.diagram import INK, MUTED, NORM, PANEL, SERIES, Canvas
 
 WORDS = {
     "zh": {
@@ -50,8 +50,8 @@ def block(canvas: Canvas, x: float, y: float, pre: bool) -> None:
     canvas.plus(end, y)
     for i, part in enumerate(parts):
         left = x + 0.1 + 0.36 * i + (0.0 if pre else 0.18)
-        edge = SERIES[1] if part == "N" else MUTED
+        edge = NORM if part == "N" else MUTED
         canvas.box(left, top - 0.15, 0.3, 0.3, part, edge=edge)
     if not pre:
-        canvas.box(end + 0.17, y - 0.15, 0.3, 0.3, "N", edge=SERIES[1], fill=PANEL)
+        canvas.box(end + 0.17, y - 0.15, 0.3, 0.3, "N", edge=NORM, fill=PANEL)
     canvas.text(end if pre else end + 0.32, y - 0.33, "×1" if pre else "×1/σ")

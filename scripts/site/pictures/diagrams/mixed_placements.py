@@ -1,6 +1,6 @@
 """Four layers side by side: where Post-Norm, Pre-Norm, HybridNorm, Peri-LN norm."""
 
-from scripts.site.pictures.diagram import MUTED, SERIES, SMALL, Canvas
+from scripts.site.pictures.diagram import MUTED, NORM, SMALL, Canvas
 
 WORDS = {
     "en": {
@@ -48,9 +48,7 @@ COLUMN, BRANCH, HIGH = 1.23, 0.76, 0.24
 
 
 def _norm(canvas, x, y, wide, words):
-    canvas.box(
-        x, y, wide, HIGH, words["norm"], size=SMALL, edge=SERIES[0], colour=SERIES[0]
-    )
+    canvas.box(x, y, wide, HIGH, words["norm"], size=SMALL, edge=NORM, colour=NORM)
 
 
 def _half(canvas, stream, base, kind, body, words):

@@ -1,6 +1,6 @@
 """Where the norms of one sublayer stand: Pre, Post, sandwich, reordered."""
 
-from scripts.site.pictures.diagram import INK, MUTED, SERIES, SMALL, Canvas
+from scripts.site.pictures.diagram import INK, MUTED, NORM, SMALL, Canvas
 
 WORDS = {
     "en": {
@@ -48,7 +48,7 @@ def draw(words: dict) -> Canvas:
         canvas.plus(x, 2.55)
         if on_stream:
             canvas.line([(x, 2.66), (x, 2.78)])
-            canvas.box(x - 0.2, 2.78, 0.4, 0.3, "N", edge=SERIES[0], colour=SERIES[0])
+            canvas.box(x - 0.2, 2.78, 0.4, 0.3, "N", edge=NORM, colour=NORM)
             canvas.arrow((x, 3.08), (x, 3.27))
         else:
             canvas.arrow((x, 2.66), (x, 3.27))
@@ -63,8 +63,8 @@ def draw(words: dict) -> Canvas:
                 0.44,
                 0.3,
                 part,
-                edge=SERIES[0] if norm else INK,
-                colour=SERIES[0] if norm else INK,
+                edge=NORM if norm else INK,
+                colour=NORM if norm else INK,
             )
             last = (branch, y + 0.3)
             y += 0.52

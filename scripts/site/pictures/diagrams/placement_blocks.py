@@ -1,6 +1,6 @@
 """One layer of a Post-Norm and of a Pre-Norm Transformer, stream and branches."""
 
-from scripts.site.pictures.diagram import INK, PANEL, SERIES, SMALL, Canvas
+from scripts.site.pictures.diagram import INK, NORM, PANEL, SERIES, SMALL, Canvas
 
 WORDS = {
     "zh": {
@@ -87,9 +87,7 @@ def block(canvas, left, low, name, norm_name, pre) -> None:
 
 
 def norm(canvas, x, low, width, name) -> None:
-    canvas.box(
-        x - width / 2, low, width, 0.3, name, edge=SERIES[1], fill=PANEL, size=SMALL
-    )
+    canvas.box(x - width / 2, low, width, 0.3, name, edge=NORM, fill=PANEL, size=SMALL)
 
 
 def stream(canvas, x, low, high, arrow=False) -> None:

@@ -1,6 +1,6 @@
 """Eight blocks with two norms each, and the last one before the head."""
 
-from scripts.site.pictures.diagram import INK, MUTED, PANEL, SERIES, SMALL, Canvas
+from scripts.site.pictures.diagram import INK, MUTED, NORM, PANEL, SERIES, SMALL, Canvas
 
 WORDS = {
     "zh": {
@@ -38,12 +38,12 @@ def draw(words: dict) -> Canvas:
         x = LEFT + STEP * i
         canvas.box(x - 0.05, 0.5, CELL + 0.1, 1.4, edge=MUTED, fill="none")
         for y, number in ((1.45, 2 * i + 1), (0.6, 2 * i + 2)):
-            edge, half = SERIES[1], CELL / 2
+            edge, half = NORM, CELL / 2
             canvas.box(x, y, CELL, 0.35, str(number), edge=edge, fill=PANEL)
             near = y if y > STREAM else y + 0.35
             ends = [(x + half, STREAM), (x + half, near)]
             canvas.arrow(*ends, colour=INK, width=1.1)
-    canvas.box(4.43, STREAM - 0.18, CELL, 0.35, "17", edge=SERIES[1], fill=PANEL)
+    canvas.box(4.43, STREAM - 0.18, CELL, 0.35, "17", edge=NORM, fill=PANEL)
     note = {"align": "left", "colour": MUTED, "size": SMALL + 1}
     canvas.text(LEFT, 2.12, "↑ " + words["attention"], **note)
     canvas.text(LEFT, 0.28, "↓ " + words["feed_forward"], **note)
