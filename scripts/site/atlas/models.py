@@ -17,7 +17,7 @@ FAMILIES = {
     "DeepSeek": ("DeepSeek-V3", "none"),
     "Mistral": ("Mistral 7B", "none"),
     "GPT": ("gpt-oss-120b", "matrices"),
-    "GLM": ("GLM-4.5", "none"),
+    "GLM": ("GLM-4.5", "q, k, v"),  # the checkpoint's, not the class default
     "Phi": ("Phi-4", "none"),
     "Kimi": ("Kimi K2", "none"),
     "OLMo": ("OLMo 3 7B", "none"),

@@ -22,6 +22,7 @@ WORDS = {
         "residual-after-norm": "residual after the norm",
         "multi-stream": "several streams",
         "none": "none",
+        "q, k, v": "q, k, v",
         "other": "other",
         "unresolved": "not resolved",
         "partial": "resolved in part",
@@ -92,6 +93,7 @@ WORDS = {
         "residual-after-norm": "残差取自归一化之后",
         "multi-stream": "多条残差流",
         "none": "无",
+        "q, k, v": "q、k、v",
         "other": "其他",
         "unresolved": "未解出",
         "partial": "只解出一部分",
@@ -113,7 +115,7 @@ WORDS = {
         "caps": "soft-cap",
         "capped": {"attention": "注意力", "final": "最终 logit", ", ": "、"},
         "multipliers": "系数",
-        "functional": "不成模块的归一化",
+        "functional": "没写成模块的归一化",
         "unusual": "不寻常之处",
         "source": "源码",
         "overflow": "float16 下输入 300 就溢出",
@@ -157,7 +159,7 @@ CASTS = {
     "in fp32, not cast back": {"en": "stays float32", "zh": "结果保持 float32"},
     "root cast, then product": {
         "en": "inverse root cast before the product",
-        "zh": "先转换根的倒数再相乘",
+        "zh": "先把 rsqrt 转换类型，再相乘",
     },
     "in the input's dtype": {"en": "in the input's dtype", "zh": "始终用输入的类型"},
 }

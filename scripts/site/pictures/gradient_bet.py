@@ -30,12 +30,12 @@ WORDS = {
         "small": "gradient 1e-7",
         "large": "1e-3",
         "verdict": "Pre-Norm learns. Post-Norm ends above a model without layers "
-        "({no_layers_opening}): hardly any gradient gets past its middle, and its "
-        "tokens have become nearly one vector. At a third of the rate it learns too.",
+        "({no_layers_opening}): its middle layers get little gradient, and its tokens "
+        "have come close to one vector. At a third of the rate it learns too.",
         "why": "Why?",
         "train": "Train them yourself",
         "alt": "Maps of the gradient by layer and step. Pre-Norm stays coloured in all "
-        "layers; Post-Norm turns pale in all but the last.",
+        "layers; Post-Norm turns pale, most of all in the middle.",
     },
     "zh": {
         "title": "梯度死在哪一层",
@@ -49,12 +49,12 @@ WORDS = {
         "small": "梯度 1e-7",
         "large": "1e-3",
         "verdict": "Pre-Norm 学会了。Post-Norm 最后还不如没有层的模型"
-        "（{no_layers_opening}）：梯度几乎过不了中间的层，各个 token 也几乎变成了"
-        "同一个向量。学习率降到三分之一，它也学得会。",
+        "（{no_layers_opening}）：中间几层的梯度很小，各个 token 也快变成"
+        "同一个向量了。学习率降到三分之一，它也学得会。",
         "why": "为什么？",
         "train": "自己训练一遍",
-        "alt": "两幅梯度图，横轴是步，纵轴是层。Pre-Norm 各层一直有颜色，Post-Norm 除"
-        "最后一层外都褪了色。",
+        "alt": "两幅梯度图，横轴是步，纵轴是层。Pre-Norm 各层一直有颜色，Post-Norm "
+        "褪了色，中间最明显。",
     },
 }
 
