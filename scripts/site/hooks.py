@@ -23,6 +23,7 @@ from scripts.site.notebooks import judge, labs, page_notebooks, programs  # noqa
 from scripts.site.pages import coloured, deeper, names, resolved  # noqa: E402
 from scripts.site.pictures import explore, playground  # noqa: E402
 from scripts.site.publish import (  # noqa: E402
+    cards,
     decks,
     llms,
     offline,
@@ -174,6 +175,7 @@ def on_page_content(html, page, config, files, **_):
         html = labs.slim(html, page)
     html = formulas.render(UNCOLOURED.sub(r"\1", html), page)
     html = dotted(html)
+    page.meta["card"] = cards.address(page, config)
     formulas.render_contents(page.toc)
     return html
 
@@ -210,6 +212,7 @@ def _with_policy(html: str, config) -> str:
 def on_post_build(config, **_):
     if not _dirty:  # it holds all pages, and only some were read
         llms.write(config)
+        cards.write(config)
     search.mend_worker(config.site_dir)
     search.slim_index(config.site_dir)
     stylesheet = Path(config.site_dir) / "assets" / "site.css"

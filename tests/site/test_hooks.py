@@ -39,7 +39,7 @@ def test_what_is_done_to_a_finished_site(tmp_path, monkeypatch):
         )
     style = tmp_path / "assets" / "site.css"
     style.parent.mkdir()
-    config = SimpleNamespace(site_dir=str(tmp_path))
+    config = SimpleNamespace(site_dir=str(tmp_path), site_url="http://localhost:8000/")
     folders = [("mend_worker", str(tmp_path)), ("slim_index", str(tmp_path))]
     for dirty, wanted in ((False, ["llms", *folders]), (True, folders)):
         monkeypatch.setattr(hooks, "_dirty", dirty)
