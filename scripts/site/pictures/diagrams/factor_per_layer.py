@@ -9,10 +9,10 @@ WORDS = {
         "caption": "左：每层乘同一个倍数，纵轴每格是乘 16；归一化之后一直是 1。"
         "右：sigmoid 的两头是平的，那里几乎没有斜率。",
         "alt": "左图横轴是 0 到 8 层，纵轴是信号的大小，每格乘 16。每层乘 2 的线直线"
-        "上升到 256，每层乘 ½ 的线直线下降到 1/256，有归一化的线一直停在 1。"
+        "上升到 256，每层乘 1/2 的线直线下降到 1/256，有归一化的线一直停在 1。"
         "右图是 sigmoid 曲线，从 0 升到 1，中间陡，左右两块灰色的区域里几乎是平的。",
         "up": "每层乘 2",
-        "down": "每层乘 ½",
+        "down": "每层乘 1/2",
         "norm": "有归一化",
         "layers": "层",
         "flat": "平",
@@ -23,10 +23,10 @@ WORDS = {
         "are flat, with almost no slope.",
         "alt": "Left, layers 0 to 8 to the right, the size of the signal upwards, each "
         "step multiplying by 16. The line for 2 a layer rises to 256, the "
-        "line for ½ falls to 1/256, the line with a norm stays at 1. Right, a sigmoid "
+        "line for 1/2 falls to 1/256, the line with a norm stays at 1. Right, a sigmoid "
         "from 0 to 1: steep in the middle, nearly flat in two shaded regions.",
         "up": "2 a layer",
-        "down": "½ a layer",
+        "down": "1/2 a layer",
         "norm": "with a norm",
         "layers": "layers",
         "flat": "flat",

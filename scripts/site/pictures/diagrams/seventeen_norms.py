@@ -4,18 +4,18 @@ from scripts.site.pictures.diagram import INK, MUTED, NORM, PANEL, SERIES, SMALL
 
 WORDS = {
     "zh": {
-        "caption": "八个块，每块两个 RMSNorm：一个在注意力的入口，一个在前馈网络的"
-        "入口。输出层之前还有一个，一共 17 个。",
+        "caption": "八层，每层两个 RMSNorm：先是注意力入口的，再是前馈网络入口的。"
+        "输出层之前还有一个，一共 17 个。",
         "alt": "一条横线是残差流，从左边的嵌入通到右边的输出层。线上有八个块，每块里"
         "上下两个带编号的方框，上面是注意力入口的归一化，下面是前馈网络入口的归一化，"
         "编号从 1 到 16。第八块之后、输出层之前是第 17 个。",
         "attention": "注意力入口",
         "feed_forward": "前馈入口",
-        "last": "最后一个",
+        "last": "最终归一化",
     },
     "en": {
-        "caption": "Eight blocks with two RMSNorms each: one at the entrance of "
-        "attention, one at that of the feed-forward network. One more before the head "
+        "caption": "Eight layers with two RMSNorms each: first the one at the "
+        "entrance of attention, then that of the feed-forward network. One more before the head "
         "makes 17.",
         "alt": "A horizontal line is the residual stream, from the embedding on the "
         "left to the head on the right. On it are eight blocks, in each two numbered "
@@ -38,10 +38,10 @@ def draw(words: dict) -> Canvas:
         x = LEFT + STEP * i
         canvas.box(x - 0.05, 0.5, CELL + 0.1, 1.4, edge=MUTED, fill="none")
         for y, number in ((1.45, 2 * i + 1), (0.6, 2 * i + 2)):
-            edge, half = NORM, CELL / 2
+            edge, attached = NORM, x + (0.08 if y > STREAM else CELL - 0.08)
             canvas.box(x, y, CELL, 0.35, str(number), edge=edge, fill=PANEL)
             near = y if y > STREAM else y + 0.35
-            ends = [(x + half, STREAM), (x + half, near)]
+            ends = [(attached, STREAM), (attached, near)]
             canvas.arrow(*ends, colour=INK, width=1.1)
     canvas.box(4.43, STREAM - 0.18, CELL, 0.35, "17", edge=NORM, fill=PANEL)
     note = {"align": "left", "colour": MUTED, "size": SMALL + 1}
