@@ -133,8 +133,11 @@ def test_presets_by_touch(language, name, figure, browser_checks):
     presets = element.locator("[aria-pressed]")
     told = set()
     for number in range(presets.count()):
+        before = element.locator(".view").inner_html()
         presets.nth(number).tap()
         assert presets.nth(number).get_attribute("aria-pressed") == "true"
+        assert element.locator(".view").inner_html() == before  # not before the bet
+        element.locator("[data-bet=wrong]").tap()
         assert element.locator("[aria-pressed=true]").count() == 1
         told.add(element.locator(".shows").inner_text())
         assert fits(element.page, VIEWPORTS["phone"]["width"])
@@ -151,6 +154,70 @@ def test_a_cell_is_chosen_by_hand_and_by_arrows(figure, browser_checks):
     element.page.keyboard.press("ArrowRight")
     assert cells.nth(5).is_checked()
     assert "position 2, feature 2" in settled(element)
+    browser_checks.add(3)
+
+
+def test_a_cell_is_chosen_in_a_panel(figure, browser_checks):
+    element = figure("en", "cells")
+    element.locator(".norms svg").nth(2).locator("rect").nth(13).click()
+    assert element.locator("input[name=cell]").nth(13).is_checked()
+    assert element.locator("rect.chosen").count() == 6
+    browser_checks.add(2)
+
+
+def test_the_arrow_is_dragged(figure, browser_checks):
+    element = figure("en", "geometry")
+    page, held = element.page, "e => [...new FormData(e.querySelector('form'))].join()"
+    before = element.evaluate(held)
+    element.locator(".grip").scroll_into_view_if_needed()
+    box = element.locator(".grip").bounding_box()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.mouse.down()
+    page.mouse.move(box["x"] - 25, box["y"] + 20, steps=4)
+    page.mouse.up()
+    dragged = element.evaluate(held)
+    assert dragged != before
+    after = element.locator(".grip").bounding_box()
+    assert (
+        abs(after["x"] + after["width"] / 2 - (box["x"] - 25)) < 12
+    )  # in steps of 0.1
+    page.mouse.move(box["x"], box["y"])  # let go: nothing follows any more
+    assert element.evaluate(held) == dragged
+    browser_checks.add(3)
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_bet_is_answered_and_shared(language, figure, browser_checks):
+    element = figure(language, "geometry")
+    element.locator("[aria-pressed]").nth(2).click()
+    element.locator("[data-bet=holds]").click()
+    told = element.locator(".shows").inner_text()
+    assert told.startswith(
+        {"en": "You said “Always”.", "zh": "你猜的是“总是成立”。"}[language]
+    )
+    settled(element)
+    assert "geometry.claim=rms-norm-gives-unit-length" in element.page.url
+    query = element.page.url.partition("?")[2]
+    shared = figure(language, "geometry", f"?{query}")
+    assert shared.locator("[aria-pressed=true]").count() == 1
+    assert shared.locator(".shows").inner_text() and told.endswith(
+        shared.locator(".shows").inner_text()
+    )
+    assert shared.locator(".view").inner_html() == element.locator(".view").inner_html()
+    shared.locator("input[type=range]").first.press("ArrowLeft")
+    settled(shared)
+    assert "claim" not in shared.page.url  # another state than the claim's
+    browser_checks.add(6)
+
+
+def test_what_is_not_read_is_said(figure, browser_checks):
+    element = figure("en", "numbers")
+    element.locator("input[name=row]").fill("1, x, 2")
+    assert "Not read: x." in element.locator("[data-of=unread]").inner_text()
+    element.locator("input[name=row]").fill("1 2 3 4 5 6 7 8 9")
+    assert "first 8" in element.locator("[data-of=unread]").inner_text()
+    element.locator("input[name=row]").fill("1, 2")
+    assert element.locator("[data-of=unread]").inner_text() == ""
     browser_checks.add(3)
 
 

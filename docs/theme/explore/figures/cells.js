@@ -234,6 +234,10 @@ function grid(words) {
   return `<fieldset class="batch"><legend>${words.input}</legend><div>${cells.join("")}</div></fieldset>`;
 }
 
+/** A cell of a panel, clicked. */
+const picked = (target) =>
+  target.tagName === "rect" ? { cell: String([...target.parentNode.children].indexOf(target)) } : null;
+
 const cellTexts = Object.fromEntries(
   Array.from(START, (v, i) => [
     `cell${i}`,
@@ -252,6 +256,7 @@ define({
     choice("batch", words.sequences, [["2", words.both], ["1", words.one]], OPENING.batch) +
     choice("padding", words.padding, [["counted", words.counted], ["masked", words.masked]], OPENING.padding),
   shown: { ...cellTexts, value: ({ value }) => digits(Number(value)) },
+  picked,
   compute,
   view,
   says,

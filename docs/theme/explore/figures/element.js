@@ -3,7 +3,10 @@
 //   words                 {en, zh}, among them caption
 //   presets               [{claim, verdict, state, en, zh, shows: {en, zh}}]
 //   controls(words)       HTML of form controls, named after the entries of the state
-//   shown                 {name: state => text} of what stands beside controls: data-of
+//   shown                 {name: (state, words) => text} of what stands beside controls:
+//                         data-of
+//   picked(target)        what a click on something in the view sets, if it has such
+//   dragged(state, x, y)  what dragging .grip to a place in the drawing's units sets
 //   view(state, words)    HTML of what is shown
 //   says(state, words)    the same as a sentence or two, for who does not see it
 // None of it needs a document, so that the build renders the opening state and the tests
@@ -12,8 +15,28 @@
 const escaped = (text) => text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/"/g, "&quot;");
 
 const BUTTONS = {
-  en: { presets: "Try a claim:", reset: "Reset" },
-  zh: { presets: "试一条说法：", reset: "还原" },
+  en: {
+    presets: "Bet on a claim:",
+    reset: "Reset",
+    share: "Copy link",
+    copied: "Copied",
+    asks: (claim) => `“${claim}”: does it hold?`,
+    bets: { holds: "Always", "holds-when": "Sometimes", wrong: "No" },
+    right: "You had it right.",
+    other: (bet) => `You said “${bet}”.`,
+    gap: " ",
+  },
+  zh: {
+    presets: "猜一条说法：",
+    reset: "还原",
+    share: "复制链接",
+    copied: "已复制",
+    asks: (claim) => `“${claim}”，成立吗？`,
+    bets: { holds: "总是成立", "holds-when": "有时成立", wrong: "不成立" },
+    right: "猜对了。",
+    other: (bet) => `你猜的是“${bet}”。`,
+    gap: "",
+  },
 };
 
 /** All of a figure in its opening state. */
@@ -23,13 +46,18 @@ function page(figure, language) {
   const presets = figure.presets.map(
     (preset, i) => `<button type="button" value="${i}" aria-pressed="false">${preset[language]}</button>`,
   );
+  const bets = Object.entries(own.bets).map(
+    ([verdict, bet]) => `<button type="button" data-bet="${verdict}">${bet}</button>`,
+  );
   return (
+    `<div class="presets" role="group" aria-label="${own.presets}"><b>${own.presets}</b>` +
+    `${presets.join("")}<button type="button" value="">${own.reset}</button>` +
+    `<button type="button" data-share>${own.share}</button></div>` +
+    `<div class="presets asks" role="group" hidden><b></b>${bets.join("")}</div>` +
+    '<p class="shows"></p>' +
     `<div class="view">${figure.view(figure.opening, words)}</div>` +
     `<p class="says" role="status">${escaped(figure.says(figure.opening, words))}</p>` +
-    `<form>${figure.controls(words)}</form>` +
-    `<div class="presets" role="group" aria-label="${own.presets}"><b>${own.presets}</b>` +
-    `${presets.join("")}<button type="button" value="">${own.reset}</button></div>` +
-    '<p class="shows"></p>'
+    `<form>${figure.controls(words)}</form>`
   );
 }
 
@@ -45,6 +73,7 @@ export function define(figure) {
 
   const language = document.documentElement.lang.startsWith("zh") ? "zh" : "en";
   const words = figure.words[language];
+  const own = BUTTONS[language];
   const keys = Object.keys(figure.opening);
   const named = (key) => `${figure.name}.${key}`;
 
@@ -53,18 +82,81 @@ export function define(figure) {
     class extends HTMLElement {
       connectedCallback() {
         this.innerHTML = page(figure, language);
-        [this.view, this.spoken, this.form, , this.shows] = this.children;
+        [, this.asks, this.shows, this.view, this.spoken, this.form] = this.children;
         this.form.addEventListener("submit", (event) => event.preventDefault());
         this.form.addEventListener("input", () => this.show());
-        this.addEventListener("click", (event) => {
-          const button = event.target.closest("button");
-          if (!button) return;
-          const preset = figure.presets[button.value];
-          this.write(preset?.state ?? {});
-          this.show(preset);
-        });
-        this.write(this.address());
+        this.addEventListener("click", ({ target }) => this.clicked(target));
+        if (figure.dragged) this.view.addEventListener("pointerdown", (event) => this.grab(event));
+        const claim = new URLSearchParams(location.search).get(named("claim"));
+        const shared = figure.presets.find((preset) => preset.claim === claim);
+        this.write(shared?.state ?? this.address());
+        this.show(shared, shared?.shows[language]);
+        if (shared) this.closest("figure")?.scrollIntoView();
+      }
+
+      clicked(target) {
+        const button = target.closest("button");
+        if (button?.dataset.bet) this.bet(button.dataset.bet);
+        else if (button && "share" in button.dataset) this.share(button);
+        else if (button?.value) this.ask(figure.presets[button.value]);
+        else if (button) {
+          this.write({});
+          this.show();
+        } else this.set(this.view.contains(target) && figure.picked?.(target));
+      }
+
+      /** A claim is asked for first; the figure moves once there is an answer. */
+      ask(preset) {
+        this.asked = preset;
+        this.press(preset);
+        this.asks.hidden = false;
+        this.asks.firstChild.textContent = own.asks(preset[language]);
+        this.shows.textContent = "";
+      }
+
+      bet(verdict) {
+        const preset = this.asked;
+        const said = verdict === preset.verdict ? own.right : own.other(own.bets[verdict]);
+        this.write(preset.state);
+        this.show(preset, said + own.gap + preset.shows[language]);
+      }
+
+      async share(button) {
+        const url = location.href;
+        try {
+          await navigator.clipboard.writeText(url);
+          button.textContent = own.copied;
+          setTimeout(() => (button.textContent = own.share), 4 * PAUSE);
+        } catch {
+          this.shows.textContent = url;
+        }
+      }
+
+      /** Some entries of the state, set from the drawing. */
+      set(changed) {
+        if (!changed) return;
+        this.write({ ...this.read(), ...changed });
         this.show();
+      }
+
+      grab(event) {
+        if (!event.target.closest(".grip")) return;
+        event.preventDefault();
+        this.view.setPointerCapture(event.pointerId);
+        const move = ({ clientX, clientY }) => {
+          const inverse = this.view.querySelector("svg").getScreenCTM().inverse();
+          const { x, y } = new DOMPoint(clientX, clientY).matrixTransform(inverse);
+          this.set(figure.dragged(this.read(), x, y));
+        };
+        this.view.addEventListener("pointermove", move);
+        const end = () => this.view.removeEventListener("pointermove", move);
+        this.view.addEventListener("lostpointercapture", end, { once: true });
+      }
+
+      press(preset) {
+        for (const button of this.querySelectorAll("[aria-pressed]")) {
+          button.setAttribute("aria-pressed", figure.presets[button.value] === preset);
+        }
       }
 
       /** What the controls hold; what none of them takes is as it was at first. */
@@ -81,25 +173,26 @@ export function define(figure) {
         }
       }
 
-      show(preset) {
+      show(preset, said = "") {
         const state = this.read();
         this.view.innerHTML = figure.view(state, words);
         for (const held of this.form.querySelectorAll("[data-of]")) {
-          held.textContent = figure.shown[held.dataset.of](state);
+          held.textContent = figure.shown[held.dataset.of](state, words);
           const control = held.previousElementSibling;
           if (control.type === "range") control.ariaValueText = held.textContent;
         }
-        for (const button of this.querySelectorAll("[aria-pressed]")) {
-          button.setAttribute("aria-pressed", figure.presets[button.value] === preset);
-        }
-        this.shows.textContent = preset ? preset.shows[language] : "";
+        this.press(preset);
+        this.asks.hidden = true;
+        this.shows.textContent = said;
         clearTimeout(this.waiting);
-        this.waiting = setTimeout(() => this.settle(state), PAUSE);
+        this.waiting = setTimeout(() => this.settle(state, preset), PAUSE);
       }
 
-      settle(state) {
+      settle(state, preset) {
         this.spoken.textContent = `${this.shows.textContent} ${figure.says(state, words)}`;
         const url = new URL(location.href);
+        if (preset) url.searchParams.set(named("claim"), preset.claim);
+        else url.searchParams.delete(named("claim"));
         for (const key of keys) {
           if (state[key] === figure.opening[key]) url.searchParams.delete(named(key));
           else url.searchParams.set(named(key), state[key]);

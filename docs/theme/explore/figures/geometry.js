@@ -5,7 +5,7 @@ import { define, digits, slider } from "./element.js";
 
 const WORDS = {
   en: {
-    caption: "A token of three features as an arrow. Move it and see where each norm sends it.",
+    caption: "A token of three features as an arrow. Drag its tip, or use the sliders, and see where each norm sends it.",
     x: "x₁",
     y: "x₂",
     z: "x₃",
@@ -28,7 +28,7 @@ const WORDS = {
     stop: ". ",
   },
   zh: {
-    caption: "三个特征的 token 画成一个箭头。移动它，看两种归一化各把它送到哪里。",
+    caption: "三个特征的 token 画成一个箭头。拖动箭头尖或滑块，看两种归一化各把它送到哪里。",
     x: "x₁",
     y: "x₂",
     z: "x₃",
@@ -165,8 +165,11 @@ function view(state, words) {
   const origin = [0, 0, 0];
   const flat = x.v.map((v) => v - x.mean);
   const radius = (UNIT * Math.sqrt(3)).toFixed(1);
+  const [across, down] = seen(x.v);
+  const zoom = Math.max(1, Math.abs(across) / 74, -down / 66, down / 52); // the tip stays inside
+  const frame = [-80, -72, 160, 130].map((v) => (v * zoom).toFixed(0)).join(" ");
   const drawing =
-    `<svg viewBox="-80 -72 160 130" aria-hidden="true"><circle r="${radius}" class="sphere"/>` +
+    `<svg viewBox="${frame}" aria-hidden="true"><circle r="${radius}" class="sphere"/>` +
     `<polygon points="${circle(Number(state.gain))}" class="plane"/>` +
     arrow([-1.2, -1.2, -1.2], [1.6, 1.6, 1.6], "ones") +
     arrow(x.v, flat, "drop") +
@@ -177,7 +180,7 @@ function view(state, words) {
     tip(layer.v, "layer", "LN", 3, 8) +
     tip(rms.v, "rms", "RMS", -18, 2) +
     tip(x.v, "input", "x", 4, 0) +
-    "</svg>";
+    `<circle cx="${seen(x.v)[0]}" cy="${seen(x.v)[1]}" r="11" class="grip"/></svg>`;
   const heads = [words.vector, words.features, words.length, words.mean, words.turned];
   const rows = [x, layer, rms].map(
     ({ name, v, length, mean, turned }) =>
@@ -190,6 +193,21 @@ function view(state, words) {
     `${heads.map((head) => `<th scope="col">${head}</th>`).join("")}</tr></thead>` +
     `<tbody>${rows.join("")}</tbody></table><p class="legend">${words.legend}</p></div>`
   );
+}
+
+/** The arrow's tip at a place of the drawing: across and up move, towards us stays. */
+function dragged(state, x, y) {
+  const factor = 2 ** state.times;
+  const [a, b, c] = compute(state)[0].v;
+  const towards = (a + b - 2 * c) / Math.sqrt(6);
+  const across = x / UNIT;
+  const up = (towards * Math.sin(TILT) - y / UNIT) / Math.cos(TILT);
+  const moved = [
+    up / Math.sqrt(3) + across / Math.SQRT2 + towards / Math.sqrt(6),
+    up / Math.sqrt(3) - across / Math.SQRT2 + towards / Math.sqrt(6),
+    up / Math.sqrt(3) - (2 * towards) / Math.sqrt(6),
+  ].map((v) => Math.min(2, Math.max(-2, v / factor - Number(state.add))).toFixed(1));
+  return { x: moved[0], y: moved[1], z: moved[2] };
 }
 
 function says(state, words) {
@@ -218,6 +236,7 @@ define({
     times: ({ times }) => digits(2 ** times, 3),
     eps: ({ eps }) => digits(10 ** eps),
   },
+  dragged,
   compute,
   view,
   says,

@@ -29,6 +29,8 @@ const WORDS = {
     outputs: (exact, naive, llama, gemma) =>
       `RMSNorm of the row is ${exact}. No upcast: ${naive}. Llama's order: ${llama}. Gemma's order: ${gemma}.`,
     comma: ", ",
+    unread: (parts) => `Not read: ${parts}. `,
+    most: (count) => `The first ${count} are read.`,
   },
   zh: {
     caption:
@@ -51,10 +53,12 @@ const WORDS = {
     outputs: (exact, naive, llama, gemma) =>
       `这一行的 RMSNorm 是 ${exact}。不提升精度：${naive}。Llama 的顺序：${llama}。Gemma 的顺序：${gemma}。`,
     comma: "、",
+    unread: (parts) => `没有读懂：${parts}。`,
+    most: (count) => `只读前 ${count} 个。`,
   },
 };
 
-const OPENING = { row: "300, 1, -2, 0.5", scale: "0", eps: "-6", gain: "1.3", format: "float16" };
+const OPENING = { row: "300, 1, -200, 2", scale: "0", eps: "-6", gain: "1", format: "float16" };
 const PRESETS = [
   {
     claim: "overflow-in-rms-norm-gives-nan",
@@ -92,7 +96,7 @@ const PRESETS = [
   {
     claim: "bfloat16-makes-the-upcast-unnecessary",
     verdict: "holds-when",
-    state: { ...OPENING, row: "1.2, -0.4, 0.7, 2.1", format: "bfloat16" },
+    state: { ...OPENING, row: "1.2, -0.4, 0.7, 2.1", gain: "1.3", format: "bfloat16" },
     en: "bfloat16 needs no upcast",
     zh: "bfloat16 不必提升精度",
     shows: {
@@ -103,7 +107,7 @@ const PRESETS = [
   {
     claim: "the-order-of-cast-and-gain-does-not-matter",
     verdict: "wrong",
-    state: { ...OPENING, row: "1.2, -0.4, 0.7, 2.1, -1.3, 0.2", format: "bfloat16" },
+    state: { ...OPENING, row: "1.2, -0.4, 0.7, 2.1, -1.3, 0.2", gain: "1.3", format: "bfloat16" },
     en: "Cast order does not matter",
     zh: "转换顺序无所谓",
     shows: {
@@ -124,10 +128,22 @@ const PRESETS = [
   },
 ];
 
+const parts = (text) => text.split(/[\s,，、]+/).filter(Boolean);
 const parsed = (text) => {
-  const found = text.split(/[\s,，、]+/).filter(Boolean).map(Number);
+  const found = parts(text).map(Number);
   const row = found.filter((v) => !Number.isNaN(v)).slice(0, MOST);
   return row.length ? row : [0];
+};
+
+/** What of a typed row was not read. */
+const unread = ({ row }, words) => {
+  const typed = parts(row);
+  const strange = typed.filter((part) => Number.isNaN(Number(part)));
+  const over = typed.length - strange.length - MOST;
+  return [
+    strange.length ? words.unread(strange.slice(0, MOST).join(words.comma)) : "",
+    over > 0 ? words.most(MOST) : "",
+  ].join("");
 };
 
 /** All numbers of a state. */
@@ -208,12 +224,13 @@ define({
   presets: PRESETS,
   controls: (words) =>
     `<label class="wide"><span>${words.row}</span>` +
-    `<input type="text" name="row" inputmode="text" value="${OPENING.row}" spellcheck="false"></label>` +
+    `<input type="text" name="row" inputmode="text" value="${OPENING.row}" spellcheck="false"><span data-of="unread"></span></label>` +
     slider("scale", words.scale, -24, 16, 1, OPENING.scale) +
     slider("eps", words.eps, -12, -2, 1, OPENING.eps) +
     slider("gain", words.gain, 0.5, 2, 0.1, OPENING.gain) +
     choice("format", words.format, Object.keys(FORMATS).map((name) => [name, name]), OPENING.format),
   shown: {
+    unread,
     scale: ({ scale }) => "2" + scale.replace(/./g, (c) => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".indexOf(c)]),
     eps: ({ eps }) => `1e${eps}`.replace("-", "−"),
     gain: ({ gain }) => gain,

@@ -23,8 +23,8 @@ WORDS = {
         "are flat, with almost no slope.",
         "alt": "Left, layers 0 to 8 to the right, the size of the signal upwards, each "
         "step multiplying by 16. The line for 2 a layer rises to 256, the "
-        "line for 1/2 falls to 1/256, the line with a norm stays at 1. Right, a sigmoid "
-        "from 0 to 1: steep in the middle, nearly flat in two shaded regions.",
+        "line for 1/2 falls to 1/256, the line with a norm stays at 1. Right, a "
+        "sigmoid from 0 to 1: steep in the middle, nearly flat in two shaded regions.",
         "up": "2 a layer",
         "down": "1/2 a layer",
         "norm": "with a norm",

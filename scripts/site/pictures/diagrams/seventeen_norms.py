@@ -15,8 +15,8 @@ WORDS = {
     },
     "en": {
         "caption": "Eight layers with two RMSNorms each: first the one at the "
-        "entrance of attention, then that of the feed-forward network. One more before the head "
-        "makes 17.",
+        "entrance of attention, then that of the feed-forward network. One "
+        "more before the head makes 17.",
         "alt": "A horizontal line is the residual stream, from the embedding on the "
         "left to the head on the right. On it are eight blocks, in each two numbered "
         "boxes, the upper one at the entrance of attention, the lower one at that of "
