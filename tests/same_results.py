@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 import torch
 from torch import Tensor
 
+from tests.snippets.judging import said
+
 
 def views(x: Tensor) -> Iterator[tuple[str, Tensor]]:
     """Views of the shape of x, by name; what lies between their elements is NaN."""
@@ -43,16 +45,19 @@ def on_views(
                 copy = view.clone(memory_format=torch.contiguous_format)
                 wanted = results(judged, place, copy)
                 for a, b in zip(results(judged, place, view), wanted, strict=True):
-                    assert near(a, b), f"input {place}, {name}: another result"
+                    case = f"input {place + 1} is a view, {name}"
+                    words = "another result than for the same numbers in one block"
+                    assert near(a, b), f"{said(case)}: {said(words)}"
 
     return check_views
 
 
 def near(a: Tensor, b: Tensor) -> bool:
-    """Equal but for the order of sums in float32."""
+    """Equal but for the order of sums in float32, or a rounding of a half type."""
     a, b = a.detach(), b.detach()
     size = float(b.abs().max()) if b.numel() else 0.0
-    return torch.allclose(a, b, rtol=1e-5, atol=1e-6 * size + 1e-12)
+    unit = torch.finfo(b.dtype).eps if b.is_floating_point() else 0.0
+    return torch.allclose(a, b, rtol=max(1e-5, unit), atol=1e-6 * size + 1e-12)
 
 
 def of_module(build: Callable, *inputs) -> list[Callable]:

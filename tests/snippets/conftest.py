@@ -68,6 +68,7 @@ def judge(request):
             check(request.module.JUDGED)
             return
         if wrong := judging.problems(attempt, name, check):
-            pytest.fail("\n".join(wrong), pytrace=False)
+            lines = [line for line, _ in wrong]
+            pytest.fail("\n".join(lines), pytrace=False)
 
     return judge

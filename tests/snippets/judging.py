@@ -4,14 +4,22 @@
 """
 
 import ast
+import ctypes
+import faulthandler
 import importlib.util
 import inspect
 import linecache
+import multiprocessing
+import os
 import re
+import signal
 import sys
 import textwrap
+import threading
 import traceback
+import warnings
 from collections.abc import Callable
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +27,7 @@ NEEDED = {
     "numpy": "pip install numpy",
     "triton": "pip install triton, on Linux; no GPU is needed",
 }
+LIMIT = 20.0  # seconds a check may take
 SHOWN = 4  # wrong versions named after a success
 USE = "python judge.py TASK my_file.py writes the stub, and then judges it"
 LINES = 5  # of what is wrong
@@ -36,6 +45,18 @@ def said(text: str) -> str:
 
 class AttemptError(Exception):
     """A file that cannot be judged. One line."""
+
+
+class WrongError(AssertionError):
+    """What a check finds wrong: lines, each with its relative error."""
+
+    def __init__(self, parts: list[tuple[str, float]]):
+        super().__init__("\n".join(line for line, _ in parts))
+        self.parts = parts
+
+
+class TimeUpError(BaseException):
+    """Raised in code that does not come to an end."""
 
 
 @dataclass(frozen=True)
@@ -151,37 +172,108 @@ def _called(module, inputs, **weights):
 def _given(module, **weights) -> None:
     """Put the tensors in the place of the module's parameters and buffers."""
     for name, tensor in weights.items():
+        if not hasattr(module, name):
+            own = [*dict(module.named_parameters()), *dict(module.named_buffers())]
+            has, kind = ", ".join(own) or "nothing", type(module).__name__
+            words = said(f"{kind} has no {name}: call it so (it has {has})")
+            raise WrongError([(words, float("inf"))])
         delattr(module, name)
         setattr(module, name, tensor)
 
 
-def problems(attempt, name: str, check) -> list[str]:
-    """What a check finds wrong, in words."""
+def problems(attempt, name: str, check) -> list[tuple[str, float]]:
+    """What a check finds wrong, in words, each with its relative error.
+
+    A kernel runs in a child process: one that writes anywhere ends only that.
+    """
+    judged = found(attempt, name)
+    if hasattr(judged, "fn") and hasattr(os, "fork"):
+        return _in_child(attempt, name, judged, check)
+    return _problems(attempt, name, judged, check)
+
+
+def _problems(attempt, name: str, judged, check) -> list[tuple[str, float]]:
     try:
-        check(found(attempt, name))
+        with _limited():
+            check(judged)
+    except WrongError as wrong:
+        return [(f"{name}: {line}", size) for line, size in wrong.parts]
+    except TimeUpError as error:
+        lines = [_late(name), *_lines(error, attempt)]
+        return [("\n".join(lines), float("inf"))]
     except AssertionError as wrong:
         lines = str(wrong).splitlines() or [said("an assertion of its own fails")]
-        return [f"{name}: {line}" for line in lines]
+        return [(f"{name}: {line}", float("inf")) for line in lines]
     except Exception as error:
         while error.__cause__:  # Triton's interpreter wraps what a kernel raises
             error = error.__cause__
         if isinstance(error, NotImplementedError):
-            return [said(f"{name} is not written yet")]
-        return [f"{name}: {raised(error, attempt)}"]
+            return [(said(f"{name} is not written yet"), float("inf"))]
+        return [(f"{name}: {raised(error, attempt)}", float("inf"))]
     return []
 
 
-def raised(error: Exception, attempt) -> str:
+def _late(name: str) -> str:
+    return said(f"{name} does not come to an end: stopped after {LIMIT:g} s")
+
+
+@contextmanager
+def _limited():
+    """Raises TimeUpError in a body that runs too long."""
+    thread = ctypes.c_ulong(threading.get_ident())
+    error = ctypes.py_object(TimeUpError)
+    stop = ctypes.pythonapi.PyThreadState_SetAsyncExc
+    timer = threading.Timer(LIMIT, stop, (thread, error))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def _in_child(attempt, name: str, judged, check) -> list[tuple[str, float]]:
+    context = multiprocessing.get_context("fork")
+    here, there = context.Pipe(duplex=False)
+
+    def work():
+        faulthandler.disable()
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # the last words of the C library
+        sys.modules["torch"].set_num_threads(1)  # the parent's threads are not here
+        there.send(_problems(attempt, name, judged, check))
+
+    child = context.Process(target=work, daemon=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that there are threads
+        child.start()
+    there.close()
+    try:
+        if here.poll(LIMIT + 5):
+            return here.recv()
+        child.kill()
+        return [(_late(name), float("inf"))]
+    except EOFError:
+        child.join()
+        reason = signal.Signals(-child.exitcode).name if child.exitcode < 0 else "exit"
+        died = f"{name} ends its process ({reason}): it leaves the memory it was given"
+        return [(said(died), float("inf"))]
+
+
+def raised(error: BaseException, attempt) -> str:
     """What went wrong, and the reader's lines that led to it."""
     what = f"{type(error).__name__}: {error}"
+    if lines := _lines(error, attempt):
+        return "\n".join([what, *lines])
+    return said(f"does not take or return what the stub says: {what}")
+
+
+def _lines(error: BaseException, attempt) -> list[str]:
     lines = []
     for frame, number in traceback.walk_tb(error.__traceback__):
         if frame.f_globals is vars(attempt):
             line = linecache.getline(frame.f_code.co_filename, number)
             lines.append(said(f"  line {number}: {line.strip()}"))
-    if not lines:
-        return said(f"does not take or return what the stub says: {what}")
-    return "\n".join([what, *lines])
+    return lines
 
 
 def main(arguments: list[str], tasks: dict[str, Task]) -> int:
@@ -258,8 +350,13 @@ def _does(thing):
 
 def _verdict(attempt, name: str, task: Task) -> int:
     checks = task.checks()
-    found = [line for c in checks for line in problems(attempt, task.judged, c)]
-    if wrong := list(dict.fromkeys(found)):
+    found: list[tuple[str, float]] = []
+    for check in checks:
+        found += problems(attempt, task.judged, check)
+        if any(line.startswith(_late(task.judged)) for line, _ in found):
+            break  # the others would wait as long
+    found.sort(key=lambda part: -part[1])  # the largest error first
+    if wrong := list(dict.fromkeys(line for line, _ in found)):
         print(*wrong[:LINES], sep="\n")
         if wrong[LINES:]:
             print(said(f"... and {len(wrong[LINES:])} more"))

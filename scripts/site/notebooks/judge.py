@@ -31,6 +31,7 @@ PAGE, LISTINGS = "interview/coding.md", "interview/spot-the-bug.md"
 URI = "interview/judge.py"
 SUITES = ROOT / "tests" / "snippets"
 CASES, JUDGING = SUITES / "coding" / "cases.py", SUITES / "judging.py"
+SAME = ROOT / "tests" / "same_results.py"
 HEAD = {
     "en": '''\
 """Judges norms that you wrote yourself. Needs Python 3.10 and torch; where a task says
@@ -129,7 +130,7 @@ def text(language: str, site_url: str, names: list[str] | None = None) -> str:
     """The judge's source; what a success says is the page's own, in its language."""
     names = names or [*tasks(), *listings()]
     learned = _learned(language, site_url)
-    sources = [CASES.read_text("utf-8"), JUDGING.read_text("utf-8")]
+    sources = [path.read_text("utf-8") for path in (CASES, JUDGING, SAME)]
     sources += [_checks(name) for name in names]
     own = ["tests", "snippets"]
     lines = {"import os": None}
@@ -144,6 +145,7 @@ def text(language: str, site_url: str, names: list[str] | None = None) -> str:
                 _code(sources[1]),
                 *_said(language),
                 _code(sources[0]),
+                _code(complete(SAME, "on_views")),
                 *(_function(name) for name in names),
                 f"TASKS = {{\n{data}}}",
             ]

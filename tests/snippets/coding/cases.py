@@ -5,8 +5,9 @@ from contextlib import contextmanager
 from functools import wraps
 
 import torch
+from torch.overrides import TorchFunctionMode
 
-from tests.snippets.judging import said
+from tests.snippets.judging import WrongError, said
 
 ONE_ROUNDING = {
     torch.float16: 2**-11 * 1.05,
@@ -15,6 +16,7 @@ ONE_ROUNDING = {
     torch.float64: 1e-11,
 }
 SHAPES = ((7,), (3, 5), (2, 3, 31), (2, 1, 3, 17), (4, 2))
+READY = ("layer_norm", "rms_norm", "group_norm", "batch_norm", "instance_norm")
 
 
 def numbers(shape, *, offset=0.0, scale=1.0, dtype=torch.float64, seed=0):
@@ -44,7 +46,7 @@ def with_parameters(module):
 
 def expect(good, case: str, words: str) -> None:
     if not good:
-        raise AssertionError(f"{said(case)}: {said(words)}")
+        raise WrongError([(f"{said(case)}: {said(words)}", torch.inf)])
 
 
 def in_every_dtype(check):
@@ -59,10 +61,34 @@ def in_every_dtype(check):
         for dtype in ONE_ROUNDING:
             try:
                 check(judged, dtype)
-            except AssertionError as error:
-                wrong.append(str(error))
+            except WrongError as error:
+                wrong += error.parts
         if wrong:
-            raise AssertionError("\n".join(wrong))
+            raise WrongError(wrong)
+
+    return checks
+
+
+class _NoneReady(TorchFunctionMode):
+    """Fails on a call of a norm that torch has ready."""
+
+    def __torch_function__(self, call, types, args=(), kwargs=None):
+        name = call.__name__
+        ready = name.removeprefix("native_") in READY
+        expect(not ready, f"torch's own {name} is called", "write the norm out")
+        return call(*args, **(kwargs or {}))
+
+
+def by_hand(check):
+    """A check in which torch's own norms are no solution."""
+
+    @wraps(check)
+    def checks(judged):
+        def called(*given):
+            with _NoneReady():
+                return judged(*given)
+
+        check(called)
 
     return checks
 
@@ -102,49 +128,68 @@ def _tensor(found, dtype):
 def by_rows(kernel, x, vectors, eps, columns, case):
     """What a Triton kernel makes of x, one program a row, on the CPU.
 
-    NaN stands around all that it may read, and y is cut out of more NaN.
+    NaN stands around all that it may read, and y is cut out of more NaN: as much as
+    a kernel reaches that takes a wrong stride.
     """
     expect(hasattr(kernel, "run"), case, "no kernel: @triton.jit is missing")
     rows, width = x.shape
-    x = _among_nan(x, width + 3, columns)
-    vectors = [_among_nan(each[None], width, columns)[0] for each in vectors]
+    edge = (rows + 1) * max(width + 3, columns)
+    x = _among_nan(x, width + 3, edge)
+    vectors = [_among_nan(each[None], width, edge)[0] for each in vectors]
     nothing = torch.full_like(x, torch.nan, memory_format=torch.contiguous_format)
-    y = _among_nan(nothing, width, columns)
+    y = _among_nan(nothing, width, edge)
     sizes = {"WIDTH": width, "COLUMNS": columns}
     with unchanged(case, x, *vectors), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # NumPy's, which computes the kernel
         kernel[(rows,)](x, *vectors, y, x.stride(0), eps, **sizes)
-    memory = y.as_strided((rows * width + 2 * columns,), (1,), 0)
-    for edge in (memory[:columns], memory[-columns:]):
-        expect(bool(edge.isnan().all()), case, "writes outside of y")
+    memory = y.as_strided((rows * width + 2 * edge,), (1,), 0)
+    for outside in (memory[:edge], memory[-edge:]):
+        expect(bool(outside.isnan().all()), case, "writes outside of y")
     return y
 
 
-def _among_nan(x, stride, columns):
+def _among_nan(x, stride, edge):
     """x with rows that begin stride apart, and NaN wherever it is not."""
     rows, width = x.shape
-    size = rows * stride + 2 * columns
+    size = rows * stride + 2 * edge
     memory = torch.full((size,), torch.nan, dtype=x.dtype)
-    return memory.as_strided((rows, width), (stride, 1), columns).copy_(x)
+    return memory.as_strided((rows, width), (stride, 1), edge).copy_(x)
 
 
 def close(what, actual, expected, rtol=1e-9, *, atol=0.0, case="", rowwise=True):
-    """Entries agree, up to rtol of the row's largest (or of each, not rowwise)."""
+    """Entries agree, up to rtol of the row's largest (or of each, not rowwise).
+
+    What is said is the entry with the largest relative error.
+    """
     expect(isinstance(actual, torch.Tensor), case, f"{what} is {type(actual).__name__}")
     shapes = tuple(actual.shape), tuple(expected.shape)
     expect(shapes[0] == shapes[1], case, f"{what} is {shapes[0]}, expected {shapes[1]}")
+    half = actual.dtype in (torch.float16, torch.bfloat16)
+    unit = torch.finfo(actual.dtype).eps / 2 if half else 0.0
     actual, wanted = actual.detach().double(), expected.detach().double()
     size = wanted.abs()
     if rowwise and size.ndim:
         size = size.amax(dim=-1, keepdim=True)
-    good = (actual - wanted).abs() <= atol + rtol * size
+    gap = (actual - wanted).abs()
+    good = gap <= atol + rtol * size
     if not bool(good.all()):
-        where = tuple((~good).nonzero()[0].tolist())
+        error = torch.where(good, 0.0, gap / size).nan_to_num(torch.inf)
+        where = tuple(int(i) for i in torch.unravel_index(error.argmax(), error.shape))
         at = f"[{', '.join(map(str, where))}]" if where else ""
         pair = _shown(float(actual[where]), float(wanted[where]))
         off = f"({int((~good).sum())} of {good.numel()} entries off)"
-        words = f"{said(what)}{at} is {pair[0]}, expected {pair[1]} {off}"
-        raise AssertionError(f"{said(case)}: {said(words)}")
+        words = said(f"{said(what)}{at} is {pair[0]}, expected {pair[1]} {off}")
+        worst = float(error[where])
+        if worst <= 2.1 * unit:
+            words = said(f"one rounding too many: {words}")
+        raise WrongError([(f"{said(case)}: {words}", worst)])
+
+
+def updated(name, now, before, wanted, rtol, case):
+    """A buffer that came in holds what is wanted."""
+    kept = torch.equal(now, before) and not torch.equal(wanted, before)
+    expect(not kept, case, f"{name} is unchanged: an assignment only names a new one")
+    close(f"afterwards {name}", now, wanted, rtol, case=case)
 
 
 def _shown(actual: float, wanted: float) -> tuple[str, str]:

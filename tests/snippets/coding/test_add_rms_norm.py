@@ -4,8 +4,10 @@ import pytest
 import torch
 
 from snippets.coding.add_rms_norm import add_rms_norm
+from tests.same_results import on_views
 from tests.snippets.coding.cases import (
     ONE_ROUNDING,
+    by_hand,
     close,
     gains,
     gradients,
@@ -49,6 +51,7 @@ def check_both(add_rms_norm, dtype):
         close("y", y, wanted, ONE_ROUNDING[dtype], case=case, rowwise=False)
 
 
+@by_hand
 def check_faint_rows(add_rms_norm):
     x, residual, gain = (1e-4 * each for each in _inputs((3, 9), torch.float64))
     case, names = "float64 rows of size 1e-4, eps 1e-6", "y stream"
@@ -70,7 +73,9 @@ def check_gradients(add_rms_norm):
         close(f"gradient of {name}", one, two, case=case)
 
 
-CHECKS = [check_both, check_faint_rows, check_gradients]
+check_views = on_views(*_inputs((3, 4, 7), torch.float64), 1e-3)
+
+CHECKS = [check_both, check_faint_rows, check_gradients, check_views]
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda c: c.__name__)

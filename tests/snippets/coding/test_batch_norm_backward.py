@@ -5,8 +5,10 @@ import torch
 from torch.nn import functional as F
 
 from snippets.coding.batch_norm_backward import batch_norm_backward
+from tests.same_results import on_views
 from tests.snippets.coding.cases import (
     ONE_ROUNDING,
+    by_hand,
     close,
     gains,
     has_dtype,
@@ -40,6 +42,7 @@ def _compare(backward, grad_y, x, gain, eps, rtol, case):
         has_dtype(name, a, dtype, case)
 
 
+@by_hand
 def check_shapes(backward):
     for shape in ((2, 3), (3, 5), (33, 4), (7, 1), (5, 17)):
         x = numbers(shape, offset=2.0)
@@ -79,12 +82,15 @@ def check_many_samples(backward):
     _compare(backward, grad_y, x, gain, 1e-5, rtol, case)
 
 
+check_views = on_views(numbers((5, 4), seed=1), numbers((5, 4)), gains(4), 1e-3)
+
 CHECKS = [
     check_dtypes,
     check_shapes,
     check_faint_samples,
     check_large_mean,
     check_many_samples,
+    check_views,
 ]
 
 

@@ -6,6 +6,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from snippets.coding.deepnorm import DeepNorm
+from tests.same_results import on_views
 from tests.snippets.coding.cases import close, expect, gradients, numbers, unchanged
 from tests.wrong import rejects
 
@@ -73,7 +74,12 @@ def check_spread(kind):
             expect(kept, case, "the bias was changed")
 
 
-CHECKS = [check_output, check_gradients, check_spread]
+check_views = on_views(
+    numbers((2, 3, 8), dtype=torch.float32),
+    call=lambda kind, x: _block(kind, 6)(x),
+)
+
+CHECKS = [check_output, check_gradients, check_spread, check_views]
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda c: c.__name__)

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from snippets.coding.fold_norm import fold_norm
+from tests.same_results import on_views
 from tests.snippets.coding.cases import (
     close,
     expect,
@@ -74,7 +75,9 @@ def _narrow(fold, given, case):
     has_dtype("the offset", moved, torch.bfloat16, case)
 
 
-CHECKS = [check_kinds, check_bfloat16]
+check_views = on_views(*_inputs((3, 7), True, True))
+
+CHECKS = [check_kinds, check_bfloat16, check_views]
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda c: c.__name__)

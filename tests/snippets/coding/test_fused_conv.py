@@ -5,6 +5,7 @@ import torch
 from torch.nn import functional as F
 
 from snippets.coding.fused_conv import fused_conv
+from tests.same_results import on_views
 from tests.snippets.coding.cases import (
     close,
     expect,
@@ -69,7 +70,9 @@ def check_bfloat16(fused):
     has_dtype("the bias", found[1], torch.bfloat16, case)
 
 
-CHECKS = [check_shapes, check_views, check_bfloat16]
+check_other_views = on_views(*_inputs((3, 7, 2, 2), True), 1e-3)
+
+CHECKS = [check_shapes, check_views, check_bfloat16, check_other_views]
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda c: c.__name__)

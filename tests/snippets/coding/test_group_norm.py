@@ -5,8 +5,10 @@ import torch
 from torch.nn import functional as F
 
 from snippets.coding.group_norm import group_norm
+from tests.same_results import on_views
 from tests.snippets.coding.cases import (
     ONE_ROUNDING,
+    by_hand,
     close,
     gains,
     gradients,
@@ -37,6 +39,7 @@ def _wanted(x, groups, gain, bias, eps):
     return F.group_norm(x.double(), groups, gain.double(), bias.double(), eps)
 
 
+@by_hand
 def check_shapes(group_norm):
     for shape, groups in CASES:
         x, gain, bias = _inputs(shape)
@@ -75,7 +78,9 @@ def check_gradients(group_norm):
         close(f"gradient of {name}", a, b, case=case)
 
 
-CHECKS = [check_dtypes, check_shapes, check_large_mean, check_gradients]
+check_views = on_views(numbers((3, 6, 5)), 2, gains(6), gains(6, seed=1), 1e-3)
+
+CHECKS = [check_dtypes, check_shapes, check_large_mean, check_gradients, check_views]
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda c: c.__name__)

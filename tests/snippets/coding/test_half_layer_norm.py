@@ -6,6 +6,7 @@ from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
 from snippets.coding.half_layer_norm import half_layer_norm
+from tests.same_results import on_views
 from tests.snippets.coding.cases import close, expect, has_dtype, numbers, unchanged
 from tests.wrong import rejects
 
@@ -74,6 +75,8 @@ def check_only_half(norm):
         norm(x, 1e-5)
 
 
+check_views = on_views(numbers((3, 4, 64), dtype=HALF), 1e-5)
+
 CHECKS = [
     check_ordinary,
     check_loud,
@@ -81,6 +84,7 @@ CHECKS = [
     check_faint,
     check_constant_row,
     check_only_half,
+    check_views,
 ]
 
 

@@ -5,7 +5,9 @@ import torch
 from torch.nn import functional as F
 
 from snippets.coding.image_batch_norm import image_batch_norm
+from tests.same_results import on_views
 from tests.snippets.coding.cases import (
+    by_hand,
     close,
     expect,
     gains,
@@ -13,6 +15,7 @@ from tests.snippets.coding.cases import (
     has_dtype,
     numbers,
     unchanged,
+    updated,
 )
 from tests.wrong import rejects
 
@@ -42,11 +45,18 @@ def _compare(norm, inputs, training, momentum, rtol, case):
         y = norm(*given, *ours, training, momentum, 1e-3)
     has_dtype("y", y, inputs[0].dtype, case)
     close("y", y, wanted[0], rtol, case=case)
-    names = "running_mean", "running_var"
-    for name, a, b in zip(names, ours, wanted[1:], strict=True):
-        close(f"afterwards {name}", a, b, 1e-4 if rtol > 1e-9 else rtol, case=case)
+    names, rtol = ("running_mean", "running_var"), 1e-4 if rtol > 1e-9 else rtol
+    for name, a, before, b in zip(names, ours, (mean, var), wanted[1:], strict=True):
+        updated(name, a, before, b, rtol, case)
 
 
+def _trained(norm, x, gain, bias):
+    """A step from statistics of its own: the output, and what they are afterwards."""
+    running = torch.zeros_like(gain), torch.ones_like(gain)
+    return norm(x, gain, bias, *running, True, 0.1, 1e-3), *running
+
+
+@by_hand
 def check_training(norm):
     for shape in SHAPES:
         for momentum in (0.1, 0.3):
@@ -101,6 +111,8 @@ def check_gradients(norm):
             close(f"gradient of {name}", a, b, case=case)
 
 
+check_other_views = on_views(*_inputs((4, 3, 5, 2))[:3], call=_trained)
+
 CHECKS = [
     check_training,
     check_evaluation,
@@ -108,6 +120,7 @@ CHECKS = [
     check_bfloat16,
     check_large_mean,
     check_gradients,
+    check_other_views,
 ]
 
 

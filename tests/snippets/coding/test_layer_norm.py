@@ -5,9 +5,11 @@ import torch
 from torch.nn import functional as F
 
 from snippets.coding.layer_norm import layer_norm
+from tests.same_results import on_views
 from tests.snippets.coding.cases import (
     ONE_ROUNDING,
     SHAPES,
+    by_hand,
     close,
     gains,
     gradients,
@@ -31,6 +33,7 @@ def _wanted(x, gain, bias, eps):
     return F.layer_norm(x, x.shape[-1:], gain, bias, eps)
 
 
+@by_hand
 def check_shapes(layer_norm):
     for shape in SHAPES:
         x, gain, bias = _inputs(shape, offset=2.0)
@@ -72,12 +75,15 @@ def check_gradients(layer_norm):
         close(f"gradient of {name}", a, b, case=case)
 
 
+check_views = on_views(*_inputs((3, 4, 7)), 1e-3)
+
 CHECKS = [
     check_dtypes,
     check_shapes,
     check_faint_rows,
     check_large_mean,
     check_gradients,
+    check_views,
 ]
 
 

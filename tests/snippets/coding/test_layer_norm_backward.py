@@ -5,9 +5,11 @@ import torch
 from torch.nn import functional as F
 
 from snippets.coding.layer_norm_backward import layer_norm_backward
+from tests.same_results import on_views
 from tests.snippets.coding.cases import (
     ONE_ROUNDING,
     SHAPES,
+    by_hand,
     close,
     gains,
     has_dtype,
@@ -39,6 +41,7 @@ def _compare(backward, grad_y, x, gain, eps, rtol, case):
         has_dtype(name, a, x.dtype, case)
 
 
+@by_hand
 def check_shapes(backward):
     for shape in SHAPES:
         x = numbers(shape, offset=2.0)
@@ -78,12 +81,15 @@ def check_many_tokens(backward):
     _compare(backward, grad_y, x, gain, 1e-5, rtol, case)
 
 
+check_views = on_views(numbers((3, 4, 7), seed=1), numbers((3, 4, 7)), gains(7), 1e-3)
+
 CHECKS = [
     check_dtypes,
     check_shapes,
     check_faint_rows,
     check_large_mean,
     check_many_tokens,
+    check_views,
 ]
 
 

@@ -6,7 +6,9 @@ from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
 from snippets.coding.masked_batch_norm import masked_batch_norm
+from tests.same_results import on_views
 from tests.snippets.coding.cases import (
+    by_hand,
     close,
     expect,
     gains,
@@ -57,6 +59,7 @@ def check_bfloat16(norm):
     close("y", y, wanted, 2**-8, case="x in bfloat16, lengths (5, 2, 3)")
 
 
+@by_hand
 def check_one_token(norm):
     given = _inputs((0, 1, 0), float("nan"))
     wanted = torch.zeros(3, 1, 3, dtype=torch.float64)
@@ -115,6 +118,8 @@ def check_fixed_shapes(norm):
         norm(*inputs)
 
 
+check_views = on_views(*_inputs((5, 2, 3), 0.0), 1e-3)
+
 CHECKS = [
     check_paddings,
     check_one_token,
@@ -122,6 +127,7 @@ CHECKS = [
     check_large_mean,
     check_gradients,
     check_fixed_shapes,
+    check_views,
 ]
 
 

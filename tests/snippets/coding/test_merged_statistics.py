@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from snippets.coding.merged_statistics import merged_statistics
+from tests.same_results import on_views
 from tests.snippets.coding.cases import (
     close,
     has_dtype,
@@ -48,7 +49,9 @@ def check_large_mean(merged):
     _compare(merged, data, given, 1e-2, "float32 data with mean 1e4")
 
 
-CHECKS = [check_sizes, check_large_mean]
+check_views = on_views(*_shards((5, 9, 2))[1])
+
+CHECKS = [check_sizes, check_large_mean, check_views]
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda c: c.__name__)

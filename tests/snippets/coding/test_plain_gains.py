@@ -16,7 +16,8 @@ from transformers.models.qwen3_next.modeling_qwen3_next import (
 )
 
 from snippets.coding.plain_gains import plain_gains
-from tests.snippets.coding.cases import expect, has_dtype, numbers, unchanged
+from tests.same_results import on_views
+from tests.snippets.coding.cases import expect, gains, has_dtype, numbers, unchanged
 from tests.wrong import rejects, variants
 
 JUDGED = plain_gains
@@ -83,7 +84,11 @@ def check_unchanged(plain_gains):
     expect(same, "the checkpoint", "holds other tensors than before")
 
 
-CHECKS = [check_gains, check_others, check_unchanged]
+check_views = on_views(
+    gains(5), call=lambda plain, w: plain({"norm.weight": w}, {"norm"})["norm.weight"]
+)
+
+CHECKS = [check_gains, check_others, check_unchanged, check_views]
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda c: c.__name__)

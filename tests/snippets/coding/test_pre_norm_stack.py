@@ -5,6 +5,7 @@ import torch
 from torch.nn import functional as F
 
 from snippets.coding.pre_norm_stack import pre_norm_stack
+from tests.same_results import on_views
 from tests.snippets.coding.cases import (
     close,
     expect,
@@ -77,7 +78,15 @@ def check_gradients(pre_norm_stack):
     close("gradient of x", ours, exact, case=case)
 
 
-CHECKS = [check_depths, check_silent_branches, check_calls, check_gradients]
+check_views = on_views(numbers((2, 3, D)), call=lambda stack, x: stack(x, *_layers(2)))
+
+CHECKS = [
+    check_depths,
+    check_silent_branches,
+    check_calls,
+    check_gradients,
+    check_views,
+]
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda c: c.__name__)

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from snippets.coding.qk_norm_attention import qk_norm_attention
+from tests.same_results import on_views
 from tests.snippets.coding.cases import (
     close,
     expect,
@@ -101,7 +102,9 @@ def check_gradients(attention):
         close(f"gradient of {name}", a, b, 1e-6, atol=1e-6 * size, case=case)
 
 
-CHECKS = [check_heads, check_causal, check_bfloat16, check_gradients]
+check_views = on_views(*_inputs(4, 2))
+
+CHECKS = [check_heads, check_causal, check_bfloat16, check_gradients, check_views]
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda c: c.__name__)

@@ -4,9 +4,11 @@ import pytest
 import torch
 
 from snippets.coding.rms_norm import rms_norm
+from tests.same_results import on_views
 from tests.snippets.coding.cases import (
     ONE_ROUNDING,
     SHAPES,
+    by_hand,
     close,
     gains,
     gradients,
@@ -26,6 +28,7 @@ def _wanted(x, gain, eps):
     return gain * x * x.shape[-1] ** 0.5 / (length**2 + x.shape[-1] * eps).sqrt()
 
 
+@by_hand
 def check_shapes(rms_norm):
     for shape in SHAPES:
         x, gain = numbers(shape, offset=1.0), gains(shape[-1])
@@ -64,7 +67,15 @@ def check_gradients(rms_norm):
         close(f"gradient of {name}", a, b, case=case)
 
 
-CHECKS = [check_dtypes, check_shapes, check_faint_and_zero_rows, check_gradients]
+check_views = on_views(numbers((3, 4, 7)), gains(7), 1e-3)
+
+CHECKS = [
+    check_dtypes,
+    check_shapes,
+    check_faint_and_zero_rows,
+    check_gradients,
+    check_views,
+]
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda c: c.__name__)

@@ -4,9 +4,11 @@ import pytest
 import torch
 
 from snippets.coding.rms_norm_backward import rms_norm_backward
+from tests.same_results import on_views
 from tests.snippets.coding.cases import (
     ONE_ROUNDING,
     SHAPES,
+    by_hand,
     close,
     gains,
     has_dtype,
@@ -38,6 +40,7 @@ def _compare(backward, grad_y, x, gain, eps, rtol, case):
         has_dtype(name, a, x.dtype, case)
 
 
+@by_hand
 def check_shapes(backward):
     for shape in SHAPES:
         x, gain, grad_y = numbers(shape), gains(shape[-1]), numbers(shape, seed=1)
@@ -68,7 +71,9 @@ def check_many_tokens(backward):
     _compare(backward, grad_y, x, gain, 1e-6, rtol, case)
 
 
-CHECKS = [check_dtypes, check_shapes, check_faint_rows, check_many_tokens]
+check_views = on_views(numbers((3, 4, 7), seed=1), numbers((3, 4, 7)), gains(7), 1e-3)
+
+CHECKS = [check_dtypes, check_shapes, check_faint_rows, check_many_tokens, check_views]
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda c: c.__name__)

@@ -5,8 +5,10 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from snippets.coding.sharded_rms_norm import sharded_rms_norm
+from tests.same_results import on_views
 from tests.snippets.coding.cases import (
     ONE_ROUNDING,
+    by_hand,
     close,
     expect,
     gains,
@@ -46,6 +48,7 @@ def _compare(norm, shards, parts, eps, rtol, case):
         close(f"part {i}", found[i], wanted, rtol, case=case)
 
 
+@by_hand
 def check_widths(norm):
     for widths in WIDTHS:
         case = f"shards of width {widths}, each louder than the last, float64"
@@ -91,7 +94,22 @@ def check_gradients(norm):
         close("a gradient", a, b, case=case)
 
 
-CHECKS = [check_dtypes, check_widths, check_faint_rows, check_exchange, check_gradients]
+check_views = on_views(
+    numbers((3, 4, 5)),
+    numbers((3, 4, 2), seed=1),
+    gains(5),
+    gains(2),
+    call=lambda norm, a, b, one, two: tuple(norm([a, b], [one, two], 1e-3)),
+)
+
+CHECKS = [
+    check_dtypes,
+    check_widths,
+    check_faint_rows,
+    check_exchange,
+    check_gradients,
+    check_views,
+]
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda c: c.__name__)

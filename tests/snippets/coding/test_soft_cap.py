@@ -6,12 +6,14 @@ import pytest
 import torch
 
 from snippets.coding.soft_cap import soft_cap
+from tests.same_results import on_views
 from tests.snippets.coding.cases import (
     ONE_ROUNDING,
     close,
     expect,
     has_dtype,
     in_every_dtype,
+    numbers,
     results,
     unchanged,
 )
@@ -65,7 +67,9 @@ def check_far_out(soft_cap):
     expect(slope.tolist() == [0.0, 0.0], case, f"slope is {slope.tolist()}")
 
 
-CHECKS = [check_dtypes, check_values, check_far_out]
+check_views = on_views(numbers((3, 4), scale=30.0), 20.0)
+
+CHECKS = [check_dtypes, check_values, check_far_out, check_views]
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda c: c.__name__)
