@@ -6,6 +6,7 @@ from snippets.bugs.habits import (
     bfloat16_gain_gradient,
     float64_gradients,
     input_unchanged,
+    views,
 )
 from snippets.rms_norm.reference import rms_norm
 
@@ -13,6 +14,14 @@ from snippets.rms_norm.reference import rms_norm
 def overwrites_input(x: Tensor, gain: Tensor, eps: float) -> Tensor:
     h = wide(x)  # float32 in: no copy, h is x
     return h.mul_(inverse_rms(h, eps)).mul(gain).to(x.dtype)
+
+
+def strides_ignored(x: Tensor, gain: Tensor, eps: float) -> Tensor:
+    """One pass follows the strides of x, the next reads memory in order."""
+    r = inverse_rms(wide(x), eps)
+    in_order = torch.empty(x.shape).stride()
+    again = x.as_strided(x.shape, in_order, x.storage_offset())
+    return (wide(again) * r * gain).to(x.dtype)
 
 
 @torch.no_grad()
@@ -46,6 +55,7 @@ def gradient_rounds(x: Tensor, gain: Tensor, eps: float) -> Tensor:
 
 GRADIENT = {
     overwrites_input: (rms_norm, input_unchanged),
+    strides_ignored: (rms_norm, views),
     fast_path_only: (rms_norm, float64_gradients),
     gradient_rounds: (rms_norm, bfloat16_gain_gradient),
 }

@@ -119,6 +119,25 @@ def unequal_heads(norm: Norm, right: Norm) -> bool:
     return agrees(norm, right, (heads * sizes).flatten(-2), UNIT)
 
 
+def views(norm: Norm, right: Norm) -> bool:
+    same = tokens()[:1].repeat(2, 1, 1)
+
+    def passes(view: Callable[[Tensor], Tensor]) -> bool:
+        def on_view(x: Tensor, gain: Tensor, eps: float) -> Tensor:
+            return norm(view(x), gain, eps)
+
+        return agrees(on_view, right, same, UNIT)
+
+    try:
+        return (
+            passes(lambda x: x.mT.contiguous().mT)  # transposed
+            and passes(lambda x: x.repeat(1, 1, 2)[..., 32:])  # sliced
+            and passes(lambda x: x[:1].expand_as(x))  # broadcast
+        )
+    except RuntimeError:  # torch refuses to write into a broadcast
+        return False
+
+
 HABITS = (
     smoke,
     randn,
@@ -133,6 +152,7 @@ HABITS = (
     bfloat16_gain_gradient,
     causality,
     unequal_heads,
+    views,
 )
 # --8<-- [end:HABITS]
 

@@ -15,10 +15,10 @@ catches = {
     for habit in HABITS
 }
 
-for letter, habit in zip("abcdefghijklm", HABITS, strict=True):
+for letter, habit in zip("abcdefghijklmn", HABITS, strict=True):
     name = habit.__name__.replace("_", " ")
     print(f"{letter} {name:24}{len(catches[habit]):3}")
-print(f"\n{'':20}a b c d e f g h i j k l m")
+print(f"\n{'':20}a b c d e f g h i j k l m n")
 for wrong in MUSEUM:
     marks = ("x" if wrong in catches[habit] else "." for habit in HABITS)
     print(f"{wrong.__name__.replace('_', ' '):20}{' '.join(marks)}")

@@ -20,6 +20,7 @@ from snippets.bugs.placement import (
 from snippets.bugs.precision import PRECISION, centred_first, two_moments
 from snippets.bugs.soft_cap import SOFT_CAP, cap_never_applied, capped
 from snippets.rms_norm.reference import rms_norm
+from tests.same_results import on_views
 from tests.snippets.bugs.references import REFERENCES
 
 MUSEUM = FORMULA | AXIS | PRECISION | GRADIENT | PLACEMENT | SOFT_CAP
@@ -115,6 +116,8 @@ def checks(reference):
         exact = slopes(reference, x, g, 1e-5, weights)[1]
         close(ours, exact, ROUNDING[torch.bfloat16], 1e-3, "gain's gradient")
 
+    check_views = on_views(draw((2, 5, 12)), gain(12), 1e-3)
+
     return [check for name, check in locals().items() if name.startswith("check_")]
 
 
@@ -181,26 +184,27 @@ def test_a_smoke_test_sees_nothing_and_randn_misses_more_than_half(catches):
         ("one_plus_rounds", "one_rounding"),
         ("cast_back_forgotten", "output_dtype"),
         ("gradient_rounds", "bfloat16_gain_gradient"),
+        ("strides_ignored", "views"),
     ],
 )
 def test_seen_by_one_habit_alone(catches, wrong, habit):
     assert [name for name in catches if wrong in catches[name]] == [habit]
 
 
-def test_five_habits_are_enough_and_four_are_not(catches):
+def test_six_habits_are_enough_and_five_are_not(catches):
     everything = {wrong.__name__ for wrong in MUSEUM}
 
     def covers(size):
         groups = combinations(catches, size)
         return [g for g in groups if set().union(*map(catches.get, g)) == everything]
 
-    assert not covers(4)
-    fifth = {(set(a) - set(b)).pop() for a in covers(5) for b in covers(5) if a != b}
-    assert fifth == {"faint_rows", "float64_gradients"}
+    assert not covers(5)
+    sixth = {(set(a) - set(b)).pop() for a in covers(6) for b in covers(6) if a != b}
+    assert sixth == {"faint_rows", "float64_gradients"}
 
 
 def test_the_starred_lines_of_the_checklist_catch_all(catches):
-    starred = {"faint_rows", "large_mean", "one_rounding", "output_dtype"}
+    starred = {"faint_rows", "large_mean", "one_rounding", "output_dtype", "views"}
     starred.add("bfloat16_gain_gradient")
     assert set().union(*map(catches.get, starred)) == {w.__name__ for w in MUSEUM}
 
