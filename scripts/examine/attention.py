@@ -1,5 +1,6 @@
 """What attention is given, where the code spells it out or calls torch's own."""
 
+from scripts.examine.tape import tensors_in
 from scripts.experiments.atlas.trace import Attended, Seen, seen
 
 PRODUCTS = {"matmul", "__matmul__", "bmm", "baddbmm", "einsum"}
@@ -12,6 +13,7 @@ class Products:
     def __init__(self, tape):
         self.tape = tape
         self.known: dict = {}  # node of a product -> (q, k)
+        self.shares: dict = {}  # node of a softmax -> what attended by it
 
     def __call__(self, name: str, args, kwargs, out, tick) -> list[Attended]:
         self.tape.stamp(tick())
@@ -23,26 +25,38 @@ class Products:
             pair = _operands(name, (*args, *kwargs.values()))
             if pair:
                 self.known[out.grad_fn, out.output_nr] = pair
+            self._note_values(args, kwargs)
         if name == "softmax" and args and args[0].grad_fn is not None:
-            found = self._product_of(args[0])
+            found = _behind(args[0], self.known)
             if found:
                 q, k = found
                 unseen = Seen(k.value, None)  # v comes later
-                return [Attended(tick(), q, k, unseen)]
+                attended = Attended(tick(), q, k, unseen)
+                self.shares[out.grad_fn, out.output_nr] = attended
+                return [attended]
         return []
 
-    def _product_of(self, scores):
-        """q and k of the product behind scores; None if none is near."""
-        todo, visited = [(scores.grad_fn, scores.output_nr)], set()
-        while todo and len(visited) < STEPS:
-            node = todo.pop(0)
-            if node in self.known:
-                return self.known[node]
-            if node[0] is None or node in visited:
-                continue
-            visited.add(node)
-            todo += node[0].next_functions
-        return None
+    def _note_values(self, args, kwargs) -> None:
+        """Note v, which a product weighs by a softmax."""
+        pair = tensors_in((args, kwargs))[-2:]
+        for shares, values in (pair, pair[::-1]) if len(pair) == 2 else ():
+            attended = _behind(shares, self.shares, 8)
+            if attended and attended.v.node is None and values.grad_fn is not None:
+                attended.v = seen(values)
+
+
+def _behind(tensor, known: dict, steps: int = STEPS):
+    """What is known of the nearest node that a tensor was made from; None if none."""
+    todo, visited = [(tensor.grad_fn, tensor.output_nr)], set()
+    while todo and len(visited) < steps:
+        node = todo.pop(0)
+        if node in known:
+            return known[node]
+        if node[0] is None or node in visited:
+            continue
+        visited.add(node)
+        todo += node[0].next_functions
+    return None
 
 
 def _operands(name: str, args):

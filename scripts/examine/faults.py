@@ -474,8 +474,8 @@ def _alike_in_training(found: Probed, place: str) -> list[str]:
                 state.reset(alone.module)
                 alone.module.train()
                 after, _ = again(alone)
-        except Exception:  # it takes what is not here any more
+            if flow.differs(before, after):
+                also.append(path)
+        except Exception:  # it takes what is not here any more, or gives no tensor
             continue
-        if flow.differs(before, after):
-            also.append(path)
     return also if place in also else [place or "?"]

@@ -47,7 +47,8 @@ def ran(model, given: dict, seed: int = 0, fresh: bool = True):
         state.reset(model)
     with torch.no_grad(), state.ordinary_tensors(), watched(model, seen):
         out = tensors(_plain(model(**given)))
-    return (out[0].detach() if out else None), seen
+    rows = [t for t in out if t.ndim > 1] or out  # a loss may come first
+    return (rows[0].detach() if rows else None), seen
 
 
 def _plain(out):
@@ -65,22 +66,19 @@ def differs(a, b) -> bool:
 
 
 def moved(given: dict, sample: int, token: int | None = None, first=False) -> dict:
-    """The input with one sample changed, at one token or at all.
+    """The input with one sample changed, or of its first tensor one token.
 
     ``first``: tokens stand on axis 0, samples on axis 1.
     """
     import torch
 
-    fresh = {}
+    fresh = dict(given)
     for name, value in given.items():
         if isinstance(value, torch.Tensor) and value.ndim > 1 and value.shape[0] > 1:
             kept, value = value, value.clone()
             at = (sample,) if token is None else (sample, token)
             if first:
                 at = (slice(None) if token is None else token, sample)
-            if token is not None and token >= value.shape[0 if first else 1]:
-                fresh[name] = kept  # it has fewer tokens
-                continue
             if value.is_floating_point():
                 value[at] = value[at] + torch.cos(
                     torch.arange(value[at].numel()).float()
@@ -90,7 +88,9 @@ def moved(given: dict, sample: int, token: int | None = None, first=False) -> di
                 value[at] = (most - value[at]).clamp_min(0)
                 same = value[at] == kept[at]
                 value[at] = torch.where(same, (value[at] - 1).clamp_min(0), value[at])
-        fresh[name] = value
+            fresh[name] = value
+            if token is not None:
+                break
     return fresh
 
 

@@ -10,7 +10,7 @@ def misplaced(found, attended) -> str | None:
     Token j then lies in rows (head, row) = divmod(j · heads + k, tokens).
     """
     call = _module_of(found, attended)
-    q, at = _on_tape(found.tape, attended.q)
+    q, at = found.tape.step_of(attended.q)
     if call is None or q is None or q.ndim != 4:
         return None
     _, heads, tokens, _ = q.shape
@@ -23,7 +23,7 @@ def misplaced(found, attended) -> str | None:
         rows = {tuple(r) for r in _moved(cut, given[0], (0, j))[0].nonzero().tolist()}
         if rows == {divmod(j * heads + k, tokens) for k in range(heads)}:
             return call.path
-    out, last = _on_tape(found.tape, call.out)
+    out, last = found.tape.step_of(call.out)
     if out is None or (merge := replayed(found.tape, q, out, last)) is None:
         return None
     rows = {r for (r,) in _moved(merge, q, (0, slice(None), j))[0].nonzero().tolist()}
@@ -33,9 +33,8 @@ def misplaced(found, attended) -> str | None:
 
 def across(found, norm, attended, side: str) -> bool:
     """Whether a norm of q or k runs over the heads, feature by feature."""
-    start, _ = _on_tape(found.tape, norm.out)
-    seen = getattr(attended, side)
-    tensor, at = _on_tape(found.tape, seen)
+    start, _ = found.tape.step_of(norm.out)
+    tensor, at = found.tape.step_of(getattr(attended, side))
     if start is None or tensor is None or tensor.ndim != 4:
         return False
     if start is tensor:
@@ -47,6 +46,29 @@ def across(found, norm, attended, side: str) -> bool:
     changed = _change(module, start, place)
     features = changed.flatten(0, -2).any(0).sum().item()
     return 0 < features <= 2 < start.shape[-1]  # RoPE makes two of one
+
+
+def turned(found, block, norm) -> bool:
+    """Whether a norm's rows have the lengths of a projection's, and other values.
+
+    That is a rotation; its angles may be rounded, to bfloat16 say.
+    """
+    import torch
+
+    given = norm.inputs[0].value
+    width = given.shape[-1]
+    lengths = given.reshape(-1, width).norm(dim=-1).sort().values
+    for call in found.trace.calls:
+        out = call.out.value if call.out is not None else None
+        near = call.inside(block) and call.end < norm.start
+        if out is None or not near or out.numel() != given.numel():
+            continue
+        if torch.isin(given.flatten(), out.flatten()).double().mean() > 0.9:
+            return False
+        others = out.reshape(-1, width).norm(dim=-1).sort().values
+        if bool(((others - lengths).abs() < 0.004 * lengths).all()):
+            return True
+    return False
 
 
 def _module_of(found, attended):
@@ -61,17 +83,6 @@ def _module_of(found, attended):
         and c.out.shape[-1] == width
     ]
     return max(around, key=lambda c: c.start, default=None)
-
-
-def _on_tape(tape, seen):
-    """(a tensor that passed, the step that gave it); (None, 0) if it is not known."""
-    if seen is None or seen.node is None:
-        return None, 0
-    for at, step in enumerate(tape.steps):
-        for t in tensors_in(step.out):
-            if (t.grad_fn, t.output_nr) == seen.node and t.shape == seen.shape:
-                return t, at
-    return None, 0
 
 
 def _change(module, source, place):

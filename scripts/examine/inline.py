@@ -20,6 +20,7 @@ FORWARD = {  # what follows a root until the norm is done
     *("expand", "expand_as", "view", "reshape", "unsqueeze", "contiguous", "addcmul"),
     *("__pow__", "pow", "maximum", "max", "clip", "squeeze"),
 }
+SCALES = {"mul", "rmul", "imul", "multiply", "div", "truediv", "itruediv", "divide"}
 CASTS = {"to", "type", "type_as", "float", "expand_as", "view_as"}
 DEEP = 12  # steps between what is normed and its root, or the root and the result
 
@@ -35,7 +36,7 @@ def find(tape: Tape, trace, known: dict) -> tuple[list[Call], list[tuple]]:
         if not any(id(t) in tape.values for t in tensors_in(step.args)):
             continue
         parent = innermost(trace, step.time)
-        if parent is None or at in done:
+        if parent is None or at in done or of_weight(parent.path):
             continue
         call = _norm_at(tape, at, parent, done)
         if call is not None:
@@ -44,6 +45,11 @@ def find(tape: Tape, trace, known: dict) -> tuple[list[Call], list[tuple]]:
             unread.append((parent.path, step.name, step.where))
     _name(found, trace)
     return found, list(dict.fromkeys(unread))
+
+
+def of_weight(path: str) -> bool:
+    """Whether a module is torch's parametrization of a weight: no norm of a stream."""
+    return ".parametrizations." in path
 
 
 def _is_root(step) -> bool:
@@ -89,7 +95,8 @@ def _norm_at(tape: Tape, at: int, parent: Call, done: set) -> Call | None:
     if best is None:
         return None
     _, last, target, source, module = best
-    done |= {i for i in range(at, last + 1) if _is_root(tape.steps[i])}
+    own = {id(s) for s in tape.slice(source, target, last)}
+    done |= {i for i in range(at, last + 1) if id(tape.steps[i]) in own}
     call = Call("", module, parent, tape.steps[last].time, raw=((source,), {}))
     call.inputs, call.outputs = [seen(source)], [seen(target)]
     call.end = call.start + 0.5
@@ -153,12 +160,14 @@ def _targets(tape: Tape, at: int, shape):
         now = more[0]
     if now.shape == shape and step.name in WHOLE:
         yield at, now
-    held, last = {id(now)}, at
+    held, last, plain = {id(now)}, at, step.name in WHOLE - {"normalize"}
     for i in range(at + 1, min(len(tape.steps), at + 1 + 4 * DEEP)):
         after = tape.steps[i]
         given = tensors_in((after.args, after.kwargs))
         if not any(id(t) in held for t in given) or after.name not in FORWARD:
             continue
+        if plain and len(given) == 1 and after.name.strip("_") in SCALES:
+            return  # a factor of q, say: no part of a function that is whole
         casts = after.name in CASTS
         others = [t for t in given if id(t) not in held and not casts]
         done = now.shape == shape
@@ -193,10 +202,9 @@ def modulated(tape: Tape, trace, known: dict) -> None:
     for call in trace.calls:
         if call.path not in known or not call.outputs:
             continue
-        at = _step_of(tape, call)
-        if at is None:
+        now, at = tape.step_of(call.out)
+        if now is None:
             continue
-        (now, *_) = tensors_in(tape.steps[at].out)
         size, held, end = now.numel(), id(now), None
         for step in tape.steps[at + 1 : at + 1 + 4 * DEEP]:
             given = tensors_in((step.args, step.kwargs))
@@ -215,20 +223,6 @@ WEIGHS = {
     *("mul", "__mul__", "__rmul__", "add", "__add__", "__radd__", "addcmul"),
     *("multiply", "mul_", "add_", "__imul__", "__iadd__"),
 }
-
-
-def _step_of(tape: Tape, call) -> int | None:
-    """The step that gave what a norm gives."""
-    if call.out.node is None:
-        return None
-    for at, step in enumerate(tape.steps):
-        outs = tensors_in(step.out)[:1]
-        if any(
-            (t.grad_fn, t.output_nr) == call.out.node and t.shape == call.out.shape
-            for t in outs
-        ):
-            return at
-    return None
 
 
 def see_through(trace, known: dict) -> list:

@@ -7,7 +7,8 @@ def joined(trace, model, path: str) -> list[Call]:
     """A call for each entry of the list at ``path``, as if a module held the layer.
 
     It begins with the first call inside the entry, which reads the stream, and ends
-    where the next entry begins. Empty if the entries do not follow each other.
+    where the next entry begins; the last holds as many calls as the one before it.
+    Empty if the entries do not follow each other.
     """
     groups: dict[str, list] = {}
     for call in trace.calls:
@@ -25,6 +26,8 @@ def joined(trace, model, path: str) -> list[Call]:
     )
     if owner is None or not apart or any(e[0].parent is not owner for e in entries):
         return []
+    _between(trace, owner, entries)
+    ends = [max(c.end for c in e) for e in entries]
     found = []
     for i, (entry, end) in enumerate(zip(entries, ends, strict=True)):
         given = entry[0].inputs[0]
@@ -44,6 +47,19 @@ def joined(trace, model, path: str) -> list[Call]:
                 inner.parent = call
         trace.calls.insert(trace.calls.index(entry[0]), call)
     return [call for call, _ in found]
+
+
+def _between(trace, owner, entries: list) -> None:
+    """Add to each entry what its owner calls on the way to the next: norms, say."""
+    own = [c for c in trace.calls if c.parent is owner]
+    starts = [e[0].start for e in entries]
+    for i, entry in enumerate(entries):
+        later = [c for c in own if c.start > starts[i]]
+        if i + 1 < len(entries):
+            entry += [c for c in later if c.start < starts[i + 1] and c not in entry]
+        elif i:
+            count = sum(c.parent is owner for c in entries[i - 1])
+            entry += [c for c in later[: count - 1] if c not in entry]
 
 
 def _behind(trace, owner, end: float, given):

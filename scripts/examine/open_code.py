@@ -96,9 +96,8 @@ def _branch(found, block, norms: list, at: int, on, branch) -> Call | None:
     source, begin = on, None
     for norm in sorted(norms, key=lambda c: -c.end):
         if norm.end < step.time and norm.parent is parent:
-            outs = (t for s in tape.steps[:at] for t in tensors_in(s.out))
-            same = (t for t in outs if (t.grad_fn, t.output_nr) == norm.out.node)
-            if (tensor := next(same, None)) is not None:
+            tensor, _ = tape.step_of(norm.out)
+            if tensor is not None:
                 source, begin = tensor, norm.end
                 break
     module = replayed(tape, source, branch, last)

@@ -4,6 +4,7 @@ import copy
 import inspect
 import re
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -14,11 +15,14 @@ from scripts.examine.load import Loaded, Refusal
 from scripts.examine.tape import Tape
 from scripts.experiments.atlas import examine as atlas
 from scripts.experiments.atlas import trace as tracing
-from scripts.experiments.atlas.blocks import blocks, stream
+from scripts.experiments.atlas.blocks import blocks, equal, stream
 
 APART = "the list's modules add nothing to a residual stream themselves"
 NO_BLOCKS = "no list of blocks with a residual stream"
 TORCH = "torch"
+BOTH = re.compile(
+    r"\w+ = N\[[^]]*\]\([^()]* \+ [^()]*N\[[^]]*\]\(\w+\(\w+\)\)\)"
+)  # nGPT
 
 
 @dataclass
@@ -201,8 +205,10 @@ def named(trace, strange: dict) -> dict:
     another divisor, which are noted in ``strange`` as well.
     """
     known, seen = atlas.behaviours(trace), set()
+    known = {p: v for p, v in known.items() if not inline.of_weight(p)}
     for call in trace.calls:
         held = any(f"{call.path}.".startswith(f"{p}.") for p in known)
+        held = held or inline.of_weight(call.path)
         if call.path in seen or held or not atlas.may_be_norm(call):
             continue
         seen.add(call.path)
@@ -400,8 +406,19 @@ def _lists(trace, model, known) -> list:
     for path in held:
         if calls := joined(trace, model, path):
             found.append((path, calls))
+            _rename(trace, calls, known)
     found = [(path, calls) for path, calls in found if any(map(stream, calls))]
     return [(path, open_code.summed(calls) or calls) for path, calls in found]
+
+
+def _rename(trace, layers: list, known) -> None:
+    """Name norms that are functions by the layer that no module holds."""
+    for layer in layers:
+        inside = (c for c in trace.calls if c.parent is layer and hasattr(c, "called"))
+        for number, call in enumerate(inside, start=1):
+            name = f"{layer.path}.{call.called}" + (f"_{number}" if number > 1 else "")
+            known[name] = known.pop(call.path)
+            call.path = name
 
 
 def _stages(trace, model, calls) -> list:
@@ -432,10 +449,9 @@ def _rows_of(found: Probed, path: str, calls: list) -> None:
             if f"{path}.".startswith(f"{call.path}.")
         ]
         said["equations"] = inlined(said["equations"])
-        for side in _over_heads(found, call):
-            said["qk"] = [
-                [*e[:3], "heads", e[4]] if e[0] == side else e for e in said["qk"]
-            ]
+        if said["reason"] == APART and _follow_each_other(calls):
+            said["reason"] = "output not matched"
+        _correct_sites(found, call, said)
         held = ".".join(call.path.split(".")[-2:]) + "."
         for norm in said["norms"]:
             norm[1] = norm[1].removeprefix(held)  # of lists in lists
@@ -446,7 +462,8 @@ def _rows_of(found: Probed, path: str, calls: list) -> None:
         left = atlas.never_ran(call, trace, known)
         left = [name for name in left if id(own[name]) not in ran]
         why = said["reason"] or ""
-        differ = why if why.startswith("branches differ") else ""
+        alike = all(BOTH.fullmatch(line) for line in said["equations"])
+        differ = why if why.startswith("branches differ") and not alike else ""
         reasons = (
             left and "norms that never ran: " + ", ".join(left),
             said["functional"]
@@ -498,9 +515,52 @@ def _other_stream(call) -> bool:
     return bool((kinds[0] & kinds[1]) - {shape})
 
 
-def _over_heads(found: Probed, block) -> list[str]:
-    """q or k, where its norm runs over the heads. Notes the norms."""
-    sides = []
+def _follow_each_other(calls: list) -> bool:
+    """Whether each module is given what the one before it gives: whole layers."""
+    return len(calls) > 1 and all(
+        (given := stream(after)) is not None
+        and given.shape == before.out.shape
+        and bool((given.value == before.out.value).all())
+        for before, after in pairwise(calls)
+    )
+
+
+def _correct_sites(found: Probed, call, said: dict) -> None:
+    """Put right what the atlas says of norms of q, k, latents and other streams."""
+    across, turned = _qk_norms(found, call)
+    qk = []
+    for site, kind, gain, scope, rope in said["qk"]:
+        if site == "kv":  # k and v are one: attention reads the latent itself
+            site, scope, rope = "latent-kv", "latent", "none"
+        site = "qk" if site == "qkv" else site
+        scope = "heads" if site in across else scope
+        rope = "after" if rope == "none" and site in turned else rope
+        qk.append([site, kind, gain, scope, rope])
+    others = {
+        norm.path.rpartition(".")[2]
+        for norm in found.trace.calls
+        if norm.path in found.known
+        and norm.inside(call)
+        and norm.inputs[0].shape != call.out.shape
+        and any(equal(norm.inputs[0].value, s.value) for s in call.inputs)
+    }
+    latent = [n for n in said["norms"] if n[0].startswith("latent")]
+    if others and all(n[1].rpartition(".")[2] in others for n in latent):
+        qk = [e for e in qk if e[3] != "latent"]  # of the layer's other stream
+        for norm in latent:
+            norm[0] = "other"
+    for norm in said["norms"]:
+        norm[0] = {"kv": "latent-kv", "qkv": "qk"}.get(norm[0], norm[0])
+    said["qk"] = qk
+
+
+def _qk_norms(found: Probed, block) -> tuple[set[str], set[str]]:
+    """(sides whose norm runs over the heads, sides that are turned before their norm).
+
+    Notes the norms over the heads.
+    """
+    sides: set[str] = set()
+    turned: set[str] = set()
     for attended in found.trace.attended:
         if not block.start < attended.time < block.end:
             continue
@@ -512,9 +572,11 @@ def _over_heads(found: Probed, block) -> list[str]:
                     getattr(attended, side), norm.out, False
                 )
                 if direct and heads.across(found, norm, attended, side):
-                    sides.append(side)
+                    sides.add(side)
                     found.across.append(norm.path)
-    return sides
+                if direct and heads.turned(found, block, norm):
+                    turned.add(side)
+    return sides, turned
 
 
 def _batch_norms(block, trace) -> list[str]:

@@ -79,6 +79,15 @@ class Tape:
                 return
             step.time = time
 
+    def step_of(self, seen) -> tuple:
+        """(the tensor of a node and shape that was seen, the step that gave it)."""
+        if seen is not None and seen.node is not None:
+            for at, step in enumerate(self.steps):
+                for t in tensors_in(step.out):
+                    if (t.grad_fn, t.output_nr) == seen.node and t.shape == seen.shape:
+                        return t, at
+        return None, 0
+
     def slice(self, source, target, last: int) -> list[Step] | None:
         """The steps from one tensor to another, up to step ``last``.
 
@@ -87,7 +96,10 @@ class Tape:
         needed, found = {id(target)}, []
         first = self.made.get(id(source), -1)
         for step in reversed(self.steps[first + 1 : last + 1]):
-            if any(id(t) in needed for t in step.given()):
+            given = set(map(id, step.given()))
+            if id(source) in given and not changes(step.name):
+                continue  # a cast that changes nothing hands the source on
+            if given & needed:
                 found.append(step)
                 needed |= set(map(id, tensors_in((step.args, step.kwargs))))
         earlier = [

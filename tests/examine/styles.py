@@ -1,11 +1,13 @@
 """Right decoders in the styles that people write: each must be read, none alarmed."""
 
+import copy
+
 import torch
 from torch import nn
 from torch.nn import functional as F
 
 from tests.examine import planted
-from tests.examine.planted import Attention, Block, D, Decoder, RMSNorm
+from tests.examine.planted import HEADS, Attention, Block, D, Decoder, RMSNorm
 
 
 def norm(x):
@@ -508,6 +510,113 @@ class OfJoint(Decoder):
         return c + x.mean(1, keepdim=True)
 
 
+class Turned(Attention):
+    """RoPE with angles in bfloat16, then a norm as a function, then a factor."""
+
+    def __init__(self, normed):
+        super().__init__(normed)
+        del self.q_norm, self.k_norm, self.qkv
+        self.q, self.k, self.v = (nn.Linear(D, D, bias=False) for _ in range(3))
+
+    def rotated(self, x):
+        half = x.shape[-1] // 2
+        speed = 100.0 ** -(torch.arange(half) / half)
+        angle = torch.outer(torch.arange(x.shape[-2]), speed)
+        a, b = x.chunk(2, -1)
+        cos, sin = angle.cos().bfloat16(), angle.sin().bfloat16()
+        return torch.cat([a * cos - b * sin, a * sin + b * cos], -1).type_as(x)
+
+    def forward(self, x):
+        q, k, v = (m(x).unflatten(-1, (HEADS, -1)) for m in (self.q, self.k, self.v))
+        q, k, v = (t.transpose(1, 2) for t in (q, k, v))
+        q, k = norm(self.rotated(q)), norm(self.rotated(k))
+        q = q * 1.2
+        k = k * 1.2
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return self.out(y.transpose(1, 2).flatten(2))
+
+
+class Absorbed(Attention):
+    """One normed latent is key and value of every head, as in DeepSeek's inference."""
+
+    def __init__(self, normed):
+        super().__init__(normed)
+        del self.q_norm, self.k_norm, self.qkv
+        self.q, self.down = nn.Linear(D, HEADS * 8), nn.Linear(D, 8)
+        self.latent_norm, self.out = normed(8), nn.Linear(HEADS * 8, D)
+
+    def forward(self, x):
+        q = self.q(x).unflatten(-1, (HEADS, 8))
+        c = self.latent_norm(self.down(x))
+        scores = torch.einsum("bshc,btc->bsht", q, c)
+        later = torch.ones(x.shape[1], x.shape[1]).triu(1).bool()[:, None]
+        shares = scores.masked_fill(later, -torch.inf).softmax(-1)
+        return self.out(torch.einsum("bsht,btc->bshc", shares, c).flatten(2))
+
+
+class Unit(nn.Module):
+    """The rows of a matrix at length one."""
+
+    def forward(self, w):
+        return F.normalize(w, dim=-1)
+
+
+class Sphere(Decoder):
+    """No module holds a layer, norms stand between its parts, weights too: nGPT."""
+
+    def __init__(self):
+        super().__init__()
+        parts = [(Attention(RMSNorm), self.layers[0].feed_forward) for _ in range(3)]
+        parts = [nn.ModuleList(copy.deepcopy(pair)) for pair in parts]
+        for attention, _ in parts:
+            nn.utils.parametrize.register_parametrization(
+                attention.out, "weight", Unit()
+            )
+        self.layers = nn.ModuleList(parts)
+        self.step = nn.Parameter(torch.full((D,), 0.2))
+        self.norm = nn.Identity()
+
+    def stream(self, tokens):
+        x = unit(self.embedding(tokens))
+        for parts in self.layers:
+            for part in parts:
+                x = unit(x.lerp(unit(part(x)), self.step))
+        return x
+
+
+def unit(x):
+    return F.normalize(x, dim=-1)
+
+
+class LossFirst(Decoder):
+    """Hands out a loss before the logits, another one in training."""
+
+    def forward(self, tokens):
+        logits = super().forward(tokens)
+        return logits.square().mean() * self.training, logits
+
+
+class Reading(Decoder):
+    """Reads pictures by cross-attention, and no later token."""
+
+    def forward(self, tokens, pictures):
+        x = self.stream(tokens)
+        shares = (x @ pictures.mT).softmax(-1)
+        return self.head(self.norm(x + shares @ pictures))
+
+
+class Mixed(nn.Module):
+    """The stream is weighed by a matrix on its way: hyper-connections."""
+
+    def __init__(self):
+        super().__init__()
+        self.norm, self.branch = RMSNorm(D), nn.Linear(D, D)
+        self.mix = nn.Parameter(torch.eye(D))
+
+    def forward(self, x):
+        return x @ self.mix + self.branch(self.norm(x))
+
+
 NO_ALARM = {
     "gains trained around one": lambda: planted.trained(Decoder(), 1),
     "1 + w trained around zero": lambda: planted.trained(Decoder(planted.Offset), 0),
@@ -522,6 +631,7 @@ NO_ALARM = {
     "torch's LayerNorm": lambda: Decoder(nn.LayerNorm),
     "torch's RMSNorm": lambda: Decoder(lambda d: nn.RMSNorm(d, eps=1e-6)),
     "a bias that only chooses experts": lambda: Decoder(block=Routed),
+    "a loss before the logits": LossFirst,
 }
 
 # What is written, the model, its norms' kind and gain, its equations.

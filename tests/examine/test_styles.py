@@ -8,7 +8,7 @@ pytest.importorskip("transformers")
 
 import torch
 
-from scripts.examine import faults, text
+from scripts.examine import faults, flow, text
 from tests.examine import styles
 from tests.examine.test_faults import one_thread, seen  # noqa: F401
 
@@ -70,7 +70,54 @@ def test_a_final_norm_that_is_not_read_is_not_called_missing():
 def test_a_second_stream_is_said_to_be_left_out():
     found = seen(styles.OfJoint)
     for row in found.rows:
+        assert row["qk"] == []  # the other stream's norm is none of a latent
         assert row["status"] == "partial"
         english, chinese = (text.row_lines(row, x)[1] for x in ("en", "zh"))
         assert "other stream" in english and "长度不同的流" in chinese
     assert faults.judged(found, False)["faults"] == []
+
+
+@pytest.mark.parametrize(
+    ("attention", "qk"),
+    [
+        (styles.Turned, [[s, "RMSNorm", "none", "head", "after"] for s in "qk"]),
+        (styles.Absorbed, [["latent-kv", "RMSNorm", "w", "latent", "none"]]),
+    ],
+)
+def test_norms_inside_attention(attention, qk):
+    found = seen(styles.with_attention(attention))
+    (row,) = found.rows
+    assert row["qk"] == qk
+    outputs = {norm[7] for norm in row["norms"] if norm[4] == "none"}
+    assert outputs <= {"in fp32, then cast → bfloat16"}
+    assert faults.judged(found, True)["faults"] == []
+
+
+def test_norms_between_the_parts_of_a_layer_that_no_module_holds():
+    (row,) = seen(styles.Sphere).rows
+    assert row["equations"] == [
+        "a = N[unit_2](c⊙x + c⊙N[unit](Attention(x)))",
+        "y = N[unit_4](c⊙a + c⊙N[unit_3](FFN(a)))",
+    ]
+    assert row["differ"] == "" and not any("weight" in n[1] for n in row["norms"])
+
+
+def test_a_second_input_is_no_later_token():
+    pictures = torch.randn(2, 7, styles.D)
+    tokens = torch.randint(0, 61, (2, 12))
+
+    given = {"tokens": tokens, "pictures": pictures}
+    assert flow.reach(styles.Reading().eval(), given) == "past"
+
+
+def test_a_stream_weighed_by_a_matrix_is_said_to_be_no_sum():
+    class OfMixed(styles.Decoder):
+        def __init__(self):
+            super().__init__()
+            self.layers = styles.nn.ModuleList(styles.Mixed() for _ in range(3))
+
+    (row,) = seen(OfMixed).rows
+    said = text.row_lines(row, "en")[0]
+    assert said == (
+        "not resolved: what the block returns is no sum of tensors seen on the way."
+    )
