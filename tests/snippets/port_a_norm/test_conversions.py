@@ -6,6 +6,7 @@ from torch.nn import functional as F
 
 from snippets.port_a_norm.folding import fold
 from snippets.port_a_norm.gains import FORMS, gain_of, weight_of
+from snippets.port_a_norm.moving import move
 from snippets.port_a_norm.state import ported
 from tests.same_results import on_views
 from tests.wrong import suite
@@ -72,6 +73,24 @@ def check_fold_keeps_its_inputs(fold):
         assert torch.equal(old, now)
 
 
+def check_move(move):
+    for out, d in SIZES:
+        for form in FORMS:
+            weight, n, scale = random(d), random(4, d, seed=1), random(d, seed=2) + 3
+            readers = [random(out, d, seed=3), random(out + 1, d, seed=4)]
+            before = [each.clone() for each in (weight, *readers)]
+            new, moved = move(weight, readers, scale, form)
+            assert len(moved) == 2
+            for old, reader in zip(readers, moved, strict=True):
+                right = F.linear(n * gain_of(weight, form), old)
+                found = F.linear(n * gain_of(new, form), reader)
+                assert torch.allclose(found, right, rtol=1e-9, atol=1e-9)
+            kept = zip(before, (weight, *readers), strict=True)
+            assert all(torch.equal(old, now) for old, now in kept)
+    new, _ = move(random(5), [random(3, 5)], gain_of(random(5), "1+w"), "1+w")
+    assert torch.allclose(new, torch.zeros(5).double(), atol=1e-12)  # all in the matrix
+
+
 THEIRS = {
     "embed.weight": random(9, 4),
     "layers.0.ln.weight": random(4, seed=1),
@@ -135,4 +154,5 @@ test_weight_of, test_weight_of_known_wrong = suite(
     weight_of, [check_inverse, on_views(torch.randn(7), "1+w")]
 )
 test_fold, test_fold_known_wrong = suite(fold, FOLD_CHECKS)
+test_move, test_move_known_wrong = suite(move, [check_move])
 test_ported, test_ported_known_wrong = suite(ported, PORTED_CHECKS)

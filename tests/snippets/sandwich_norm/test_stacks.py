@@ -9,7 +9,9 @@ from snippets.rms_norm.reference import RMSNorm, rms_norm
 from snippets.sandwich_norm.attention import CausalAttention
 from snippets.sandwich_norm.blocks import ReorderedNorm, SandwichNorm
 from snippets.sandwich_norm.growth import WRITERS, multiply, stream
+from snippets.sandwich_norm.smaller_stream import run, shrink
 from snippets.sandwich_norm.stacks import PreNorm, stack
+from tests.wrong import suite
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -136,3 +138,22 @@ def test_a_branch_of_zeros_gets_a_large_gradient():
     plain = x + block.branch(block.pre(x))
     (slope,) = torch.autograd.grad(plain, block.branch.weight, upstream)
     assert torch.allclose(steep, 1000 * slope)  # 1 / √1e-6
+
+
+def check_shrinks_exactly(shrink):
+    x = torch.randn(2, 5, 64, dtype=torch.float64) / 50  # where ε is felt
+    results = []
+    for by in (1.0, 8.0, 64.0):
+        blocks, final = stack(SandwichNorm, 3), RMSNorm(64, 1e-3).double()
+        for module in blocks.modules():
+            if isinstance(module, RMSNorm):
+                module.eps = 1e-3
+        shrink(blocks, final, by, True)
+        largest, y = run(blocks, final, x / by)
+        results.append((largest * by, y))
+    for largest, y in results:
+        assert abs(largest / results[0][0] - 1) < 1e-9
+        assert torch.allclose(y, results[0][1], rtol=1e-9, atol=1e-12)
+
+
+test_shrink, test_shrink_known_wrong = suite(shrink, [check_shrinks_exactly])
