@@ -152,7 +152,9 @@ def on_page_markdown(markdown, page, config, files, **_):
         return markdown
     with one_line(_path(page.file, config)):
         names.check_names(markdown)
-    page_notebooks.link(page, files)
+    lie = config.extra.get("notebooks")
+    lie = lie and f"{lie}/{config.theme['language']}"
+    page_notebooks.link(page, files, lie)
     programs.link(page, files)
     with one_line(_path(page.file, config)):
         if names_typed := search.other_names(page.meta):

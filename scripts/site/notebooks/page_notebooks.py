@@ -37,6 +37,10 @@ from pathlib import Path
 Path("judge.py").write_text(r'''{source}''', "utf-8")
 from judge import check
 """
+RUN = {  # who runs a notebook that lies on GitHub
+    "Colab": "https://colab.research.google.com",
+    "ModelScope": "https://modelscope.cn/notebook/share",
+}
 TRITON = re.compile(r"^(import|from) triton\b", re.MULTILINE)
 
 
@@ -81,10 +85,16 @@ def uri_of(file) -> str:
     return file.src_uri.removesuffix(".md") + ".ipynb"
 
 
-def link(page, files) -> None:
-    """Tell the theme where the page's notebook is."""
+def link(page, files, folder: str | None = None) -> None:
+    """Tell the theme where the page's notebook is, and where it runs.
+
+    folder: where the built notebooks of this language lie, "owner/name/blob/branch/en".
+    """
     if found := files.get_file_from_path(uri_of(page.file)):
         page.meta["notebook"] = found.url
+        if folder:
+            at = f"{folder}/{found.dest_uri}"
+            page.meta["open_in"] = [[n, f"{to}/github/{at}"] for n, to in RUN.items()]
 
 
 def notebook(path: Path, language: str, site_url: str, words: dict) -> dict:

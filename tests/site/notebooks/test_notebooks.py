@@ -10,6 +10,7 @@ import sys
 import types
 from functools import cache, partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import nbformat
 import pytest
@@ -324,3 +325,22 @@ def test_a_reload_makes_again_what_has_changed(monkeypatch):
     } <= (stamped)
     page_notebooks.read_again()
     page_notebooks._made.cache_clear()
+
+
+def test_where_a_notebook_runs_is_linked_once_it_lies_on_github():
+    file = SimpleNamespace(src_uri="rmsnorm/rms-norm.md")
+    built = SimpleNamespace(url="x", dest_uri="rmsnorm/rms-norm.ipynb")
+    files = SimpleNamespace(get_file_from_path=lambda _: built)
+    for folder, hosts in (
+        (None, []),
+        ("us/norms/blob/site/en", ["colab", "modelscope"]),
+    ):
+        page = SimpleNamespace(file=file, meta={})
+        page_notebooks.link(page, files, folder)
+        found = [address for _, address in page.meta.get("open_in", [])]
+        assert len(found) == len(hosts)
+        for host, address in zip(hosts, found, strict=True):
+            assert host in address
+            assert address.endswith(
+                "/github/us/norms/blob/site/en/rmsnorm/rms-norm.ipynb"
+            )
