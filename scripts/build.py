@@ -86,7 +86,15 @@ def _parser() -> argparse.ArgumentParser:
         "--missing", action="store_true", help="leave out what has its record"
     )
     command.add_argument(
-        "--deadline", type=float, metavar="SECONDS", help="shared among experiments"
+        "--deadline",
+        type=float,
+        metavar="SECONDS",
+        help="no step begins that ends later",
+    )
+    command.add_argument(
+        "--dry-run",
+        action="store_true",
+        help="say which steps would run, a second for each unit of their cost",
     )
     command.add_argument(
         "--journal", type=Path, metavar="DIR", help="where unfinished runs are kept"
@@ -147,6 +155,11 @@ def site(options) -> int:
 def measure(options) -> int:
     from scripts.measure import runner
 
+    if options.dry_run:
+        left = options.deadline or float("inf")
+        for end, *what in runner.simulate(options.names, options.size or "full", left):
+            print(f"{end:6.0f} s", *what)
+        return 0
     journal = HERE / options.journal if options.journal else runner.CACHE
     journal.mkdir(parents=True, exist_ok=True)  # now, not after the first step
     outcome = runner.measure(

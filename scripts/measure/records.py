@@ -63,13 +63,15 @@ class Step:
     ``cell`` names the step (JSON-able, unique within the experiment and
     size); ``run`` returns its raw rows, dicts with the same keys each. A
     ``timed`` step measures seconds: nothing else runs beside it. ``cost`` is
-    its expected time relative to the other steps, for the time left.
+    its expected time relative to the other steps, for the time left. Steps of an
+    earlier ``turn`` run first, whichever experiment they belong to.
     """
 
     cell: dict
     run: Callable[[], list[dict]]
     timed: bool = False
     cost: float = 1.0
+    turn: int = 0
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ writes its record and drops both.
 import json
 import shutil
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
@@ -255,24 +256,32 @@ class _Run:
         return made
 
 
-def _in_turn(run: _Run) -> Iterator[tuple[int, list[dict], float]]:
+def _by_turn(runs: Sequence[_Run]) -> Iterator[tuple[_Run, list[int]]]:
+    """Runs with their steps to do: those of an earlier turn first, of all runs."""
+    for turn in sorted({step.turn for run in runs for step in run.steps}):
+        for run in runs:
+            if todo := [n for n in run.todo() if run.steps[n].turn == turn]:
+                yield run, todo
+
+
+def _alone(run: _Run, todo: list[int]) -> Iterator[tuple[int, list[dict], float]]:
     """(index, rows, seconds) of each step, one after the other in this process."""
-    for index in run.todo():
+    for index in todo:
         if run.fits(index):
             begun = run.clock()
             rows = run.steps[index].run()
             yield index, rows, run.clock() - begun
 
 
-def _work(run: _Run) -> None:
+def _work(run: _Run, todo: list[int]) -> None:
     """Journal each step as it ends; say how far the run is and what is left."""
     known = next(iter(run.journal.done.values()), [])
     if processes := provenance.processes(run.module):
         work = workers.share(
-            run.name, run.size, run.folder, run.steps, run.todo(), processes, run.fits
+            run.name, run.size, run.folder, run.steps, todo, processes, run.fits
         )
     else:
-        work = _in_turn(run)
+        work = _alone(run, todo)
     with closing(work):
         for index, rows, seconds in work:
             step = run.steps[index]
@@ -281,10 +290,44 @@ def _work(run: _Run) -> None:
             known = known or rows
             text = f"{run.name} {run.done}/{len(run.steps)} ({_shown(step.cell)}) "
             text += duration(seconds)
-            if todo := run.todo():
-                left = run.expected(todo) / (processes or 1)
+            if left := run.todo():
+                left = run.expected(left) / (processes or 1)
                 text += f", about {duration(left)} left"
             _say(text)
+
+
+def simulate(
+    names: Sequence[str],
+    size: str = "full",
+    deadline: float = inf,
+    folder: Path = EXPERIMENTS,
+) -> list[tuple[float, str, dict]]:
+    """(end, experiment, cell) of each step that `measure` would run from nothing.
+
+    Nothing runs: a step takes a second for each unit of its cost.
+    """
+    found, now = [], 0.0
+    with tempfile.TemporaryDirectory() as empty:
+        runs = [
+            _Run(
+                name,
+                load_experiment(name, folder),
+                size,
+                Path(empty),
+                folder,
+                deadline,
+                lambda: now,
+            )
+            for name in names
+        ]
+    for run, todo in _by_turn(runs):
+        for index in todo:
+            if run.fits(index):
+                now += run.steps[index].cost
+                run.journal.done[run.keys[index]] = []
+                run.journal.seconds[run.keys[index]] = run.steps[index].cost
+                found.append((now, run.name, run.steps[index].cell))
+    return found
 
 
 def _keep(run: _Run, why: str) -> None:
@@ -353,10 +396,10 @@ def measure(
 
     Without a size each has its `default_size`, and a record of a larger size stays.
     ``missing`` leaves out those whose record is up to date. ``deadline`` is in
-    seconds from now. Each experiment may take what is left of it over how many
-    are left, and begins no step that would end later, by the pace of the steps
-    done. A size `tiny` run is never recorded. Bad names
-    or sizes raise RecordError before anything runs.
+    seconds from now: no step begins that would end later, by the pace of the steps
+    done. Steps run in the order of their turns, those of one turn in the order of
+    the names. A size `tiny` run is never recorded. Bad names or sizes raise
+    RecordError before anything runs.
     """
     if size is not None and size not in SIZES:
         raise RecordError(f"unknown size {size!r}; known: {', '.join(SIZES)}")
@@ -366,37 +409,45 @@ def measure(
     outcome = Outcome(skipped=_skipped(modules, size))
     names = [name for name in modules if name not in outcome.skipped]
     end = inf if deadline is None else clock() + deadline
-    for place, name in enumerate(names):
-        now = clock()
-        share = (end - now) / (len(names) - place)
+    runs = []
+    for name in names:
         own = size or default_size(modules[name])
-        run = _Run(name, modules[name], own, cache, folder, now + share, clock)
+        run = _Run(name, modules[name], own, cache, folder, end, clock)
         if (larger := run.larger(root)) and not size:
             _say(
                 f"{name}: keeps its record of size {larger!r}; --size {own} replaces it"
             )
-            continue
-        if missing and run.recorded(root):
+        elif missing and run.recorded(root):
             _say(f"{name}: has its record")
-            continue
-        if run.done:
-            _say(f"{name}: going on, {run.done} of {len(run.steps)} steps were done")
-        try:
-            _work(run)
-        except (KeyboardInterrupt, SystemExit) as stop:
-            _keep(run, "stopped")
-            _missing([*outcome.unfinished, *names[place:]], size, cache)
-            if isinstance(stop, SystemExit):  # a step's own: its device is lost, say
-                raise
-            raise Interrupted from None
-        if run.todo():
-            _keep(run, "time is up")
-            outcome.unfinished.append(name)
         else:
-            _finish(run, root, outcome)
-    if outcome.unfinished:
-        _missing(outcome.unfinished, size, cache)
+            runs.append(run)
+            if run.done:
+                _say(
+                    f"{name}: going on, {run.done} of {len(run.steps)} steps were done"
+                )
+    try:
+        for run, todo in _by_turn(runs):
+            _work(run, todo)
+            if not run.todo():
+                _finish(run, root, outcome)
+    except (KeyboardInterrupt, SystemExit) as stop:
+        _leave(runs, "stopped", size)
+        if isinstance(stop, SystemExit):  # a step's own: its device is lost, say
+            raise
+        raise Interrupted from None
+    outcome.unfinished = _leave(runs, "time is up", size)
     return outcome
+
+
+def _leave(runs: Sequence[_Run], why: str, size: str | None) -> list[str]:
+    """Keep what is done of runs that did not end; their names, and how to go on."""
+    left = [run for run in runs if run.todo()]
+    for run in left:
+        _keep(run, why)
+    names = [run.name for run in left]
+    if left:
+        _missing(names, size, left[0].cache)
+    return names
 
 
 def _finish(run: _Run, root: Path, outcome: Outcome) -> None:

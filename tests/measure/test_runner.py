@@ -209,12 +209,6 @@ class Clock:
         return self.now
 
 
-@pytest.fixture
-def cubes(folder):
-    """A second experiment, the same code under another name."""
-    shutil.copy(folder / "squares.py", folder / "cubes.py")
-
-
 def test_what_is_shared_among_processes(places, monkeypatch):
     asked = []
 
@@ -229,33 +223,44 @@ def test_what_is_shared_among_processes(places, monkeypatch):
     assert [row["y"] for row in outcome.records[0].rows] == [0.0, 0.5, 2.0]
 
 
-@pytest.mark.parametrize(
-    ("deadline", "ran"),
-    [
-        (40, {"squares": 2, "cubes": 2}),
-        (20, {"squares": 1, "cubes": 1}),
-        (60, {"squares": 3, "cubes": 3}),
-        (0, {"squares": 0, "cubes": 0}),
-    ],
-)
-def test_the_deadline_is_shared(places, cubes, monkeypatch, capsys, deadline, ran):
-    names = list(ran)
+TURNS = (0, 2, 1)  # of the steps in their order
+
+
+def _turns(places, more=""):
+    _edit(places["folder"], "/ 2}])", f"/ 2}}], turn={TURNS}[x]{more})")
+    shutil.copy(places["folder"] / "squares.py", places["folder"] / "cubes.py")
+
+
+@pytest.mark.parametrize("deadline", [0, 20, 40, 60])
+def test_steps_of_an_earlier_turn_come_first_in_every_experiment(
+    places, monkeypatch, capsys, deadline
+):
+    _turns(places)
+    names = ["squares", "cubes"]
     clock = Clock(monkeypatch, places["folder"], lambda x: 10, *names)
     outcome = runner.measure(names, "small", deadline=deadline, clock=clock, **places)
-    assert {name: [n for n, _ in clock.ran].count(name) for name in names} == ran
-    assert outcome.unfinished == [name for name in names if ran[name] < 3]
-    said = capsys.readouterr().err
-    again = f"go on with: {runner.COMMAND} squares cubes --size small --journal"
-    assert (again in said) == bool(outcome.unfinished)
+    wanted = [(name, x) for x in (0, 2, 1) for name in names][: deadline // 10]
+    assert clock.ran == wanted
+    left = [name for name in names if [n for n, _ in wanted].count(name) < 3]
+    assert outcome.unfinished == left
+    again = f"go on with: {runner.COMMAND} {' '.join(left)} --size small --journal"
+    assert (again in capsys.readouterr().err) == bool(left)
 
 
-def test_what_one_leaves_of_its_share_is_the_next_one_s(places, cubes, monkeypatch):
-    names = ["squares", "cubes"]
-    clock = Clock(monkeypatch, places["folder"], lambda x: 1, names[0])
-    slow = records.load_experiment("cubes", places["folder"])
-    monkeypatch.setattr(slow, "square", clock._step("cubes", lambda x: 10))
-    outcome = runner.measure(names, "small", deadline=33, clock=clock, **places)
-    assert outcome.unfinished == []  # half of 33 seconds is not enough for 3 x 10
+def test_a_dry_run_says_what_a_run_does(places, monkeypatch):
+    """By the cost of the steps; nothing is computed."""
+    _turns(places, ", cost=(2, 5, 1)[x]")
+    names, where = ["squares", "cubes"], {"folder": places["folder"]}
+    monkeypatch.setattr(records.load_experiment("squares", **where), "square", None)
+    for deadline in (3, 9, 99):
+        said = runner.simulate(names, "small", deadline, **where)
+        clock = Clock(monkeypatch, places["folder"], lambda x: (2, 5, 1)[x], *names)
+        outcome = dict(root=places["root"], cache=places["cache"] / str(deadline))
+        runner.measure(
+            names, "small", deadline=deadline, clock=clock, **outcome, **where
+        )
+        assert clock.ran == [(name, cell["x"]) for _, name, cell in said]
+        assert clock.now == said[-1][0]
 
 
 def test_no_step_is_begun_that_would_end_too_late(places, monkeypatch):
