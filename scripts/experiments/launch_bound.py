@@ -18,14 +18,16 @@ from scripts.measure.texts import figure_words
 DEVICE = "gpu"
 SEEDS = (0,)
 METHOD = (
-    "device time: CUDA graph of launches on one set of inputs, warm caches, providers "
-    "interleaved, 30 replays; caller's time: 100 calls in eager mode and one "
-    "synchronization, 30 times; forward and backward pass by autograd: 10 calls a "
-    "sample, over sets of four times the L2 cache; gate: float64"
+    "device time: CUDA graph of launches on one set of inputs, warm caches, its "
+    "replays timed by triton.testing.do_bench, providers interleaved in 10 rounds; "
+    "caller's time: 100 calls in eager mode and one synchronization, 10 times; "
+    "forward and backward pass by autograd: 10 calls a sample, over sets of four "
+    "times the L2 cache; gate: float64"
 )
 OPERATIONS = ("rms_norm", "layer_norm", "add_rms_norm")
 BOTH = tuple(f"{name}_forward_backward" for name in OPERATIONS)
 PROVIDERS = ("ours", "ours_again", "torch", "torch_unfused", "compile", "liger")
+FEW = (1, 512, 8, 32, 128, 2048)  # rows; the first two of RMSNorm come first
 SIZES = {"tiny": {}, "small": {}, "full": {}}
 
 
@@ -33,12 +35,12 @@ def empty(size: str) -> list[dict]:
     """Times of a kernel that does nothing: the price of a launch."""
     import torch
 
-    from scripts.measure.kernels import capture, rows, timing
+    from scripts.measure.kernels import rows, timing
     from scripts.measure.kernels.cells import Cell
     from snippets.memory_bound.empty import nothing
 
-    capture.stream()
-    x = torch.zeros(1, device="cuda" if torch.cuda.is_available() else "cpu")
+    timing.stream()
+    x = torch.zeros(1, device=rows.here())
     calls = {"empty": [lambda: nothing[(1,)](x)]}
     rounds = 2 if size == "tiny" else timing.ROUNDS
     timed = timing.device_times(calls, rounds)["empty"]
@@ -50,21 +52,37 @@ def empty(size: str) -> list[dict]:
         device_seconds=timed.seconds,
         call_seconds=timing.call_times(calls, rounds, 100)["empty"],
     )
-    cell = Cell("empty", 1, 1)
-    return [rows.row(cell, "empty", bytes=0, **found)]
+    return [rows.row(Cell("empty", 1, 1), "empty", **found)]
 
 
 def measure(size: str) -> list[Step]:
-    """One step is one cell; the first is the empty kernel, both passes come last."""
-    from scripts.measure.kernels import shapes, steps, timing
+    """One step is one cell; the first ones are the empty kernel and RMSNorm's few."""
+    from scripts.measure.kernels import steps
+    from scripts.measure.kernels.cells import Cell
 
-    rounds = 2 if size == "tiny" else timing.ROUNDS
-    names = PROVIDERS[:3] if size == "tiny" else PROVIDERS
-    cells = shapes.launches(size)
-    found = steps.of(cells, names, size, call_rounds=rounds, cold=False)
-    cells = shapes.both_passes(size)
-    found += steps.of(cells, names, size, call_rounds=rounds, calls=10)
-    return [Step({"operation": "empty"}, partial(empty, size)), *found]
+    tiny = size == "tiny"
+    dtype = "float32" if tiny else "bfloat16"
+    names = PROVIDERS[:3] if tiny else PROVIDERS
+    width, few, first = (16, (1, 8), (12, 16)) if tiny else (4096, FEW, (16_384, 4096))
+
+    def forward(cells, turn):
+        made = [Cell(name, rows, width, dtype) for rows, name in cells]
+        return steps.of(made, size, turn, names, call_rounds=True, cold=False)
+
+    def both(operations, turn):
+        made = [Cell(name, *first, dtype) for name in operations]
+        return steps.of(made, size, turn, names, call_rounds=True, calls=10)
+
+    head = [(rows, OPERATIONS[0]) for rows in few[:2]]
+    rest = [(rows, name) for rows in few for name in OPERATIONS]
+    return [
+        Step({"operation": "empty"}, partial(empty, size)),
+        *steps.streams((), size),
+        *forward(head, 0),
+        *both(BOTH[:1], 1),
+        *forward([each for each in rest if each not in head], steps.REST),
+        *both(BOTH[1:], steps.REST),
+    ]
 
 
 # What was asked, and how it was held equal ---------------------------------
@@ -146,7 +164,7 @@ def facts(record) -> dict[str, str]:
     # Where the bytes, at the rate of the copy, take as long as an empty kernel.
     bytes_of_row = 4 * least
     price = median(launch) if launch else nan
-    rows = report.stream_rate(record, "1R1W") * price / max(1, bytes_of_row)
+    rows = report.stream_rate(record) * price / max(1, bytes_of_row)
     found["crossover_rows"] = f"{rows:.0f}" if isfinite(rows) else report.NOTHING
     return found | _both_facts(record)
 
@@ -162,7 +180,7 @@ def plot(record, words):
 
     width = _width(record)
     figure, axes = look.new_figure(words, record, rows=2, height=7.0, sharex=True)
-    copy = report.stream_rate(record, "1R1W")
+    copy = report.stream_rate(record)
     shown = [name for name in PROVIDERS if name != report.AGAIN]
     for axis, which in zip(axes, ("device", "call"), strict=True):
         for series, provider in enumerate(shown):

@@ -13,25 +13,46 @@ DEVICE = "gpu"
 SEEDS = (0,)
 METHOD = (
     "device time: CUDA graph of launches over input and output sets of four times the "
-    "L2 cache together, providers interleaved, 30 replays; share: bytes a fused kernel "
+    "L2 cache together, its replays timed by triton.testing.do_bench, providers and a "
+    "stream of the same bytes interleaved in 10 rounds; share: bytes a fused kernel "
     "must move, over the rate of the best large copy of the run; gate: float64"
 )
 OPERATIONS = ("rms_norm", "rms_norm_backward", "qk_norm_rope")
 PROVIDERS = ("ours", "ours_again", "torch", "torch_unfused", "compile", "liger")
 LAYOUTS = ("packed", "contiguous")
+HEADS = {128: (8192 * 64, 64), 64: (8192 * 64, 64), 256: (8192 * 32, 32)}  # rows, heads
 SIZES = {"tiny": {}, "small": {}, "full": {}}
 
 
 def measure(size: str) -> list[Step]:
-    """One step is one cell with all its providers and its streams; edges are last.
+    """One step is one cell with all its providers and its stream.
 
-    Those of qk_norm_rope: norm_bandwidth and norm_backward have those of rms_norm.
+    Edge cases are those of RoPE alone: norm_bandwidth and norm_backward have the rest.
     """
-    from scripts.measure.kernels import shapes, steps
+    from scripts.measure.kernels import steps
+    from scripts.measure.kernels.cells import Cell
 
-    names = PROVIDERS[:3] if size == "tiny" else PROVIDERS
-    edges = steps.of_edges(OPERATIONS[-1:], size)
-    return [*steps.of(shapes.heads(size), names, size), *edges]
+    tiny = size == "tiny"
+    names = PROVIDERS[:3] if tiny else PROVIDERS
+    dtype = "float32" if tiny else "bfloat16"
+
+    def cells(layout: str, width: int) -> list[Cell]:
+        rows, heads = (24, 3) if tiny else HEADS[width]
+        return [Cell(o, rows, width, dtype, heads, layout) for o in OPERATIONS]
+
+    found = steps.streams(OPERATIONS, size)
+    if tiny:
+        found += steps.of(
+            [c for each in LAYOUTS for c in cells(each, 16)], size, 0, names
+        )
+    else:
+        found += steps.of(cells("packed", 128), size, 0)
+        rest = [*cells("contiguous", 128), *cells("packed", 64), *cells("packed", 256)]
+        found += steps.of(rest, size, steps.REST)
+    edge = Cell(
+        OPERATIONS[-1], 3 * 7, 16 if tiny else 128, dtype, 3, "packed", "misaligned"
+    )
+    return [*found, *steps.of([edge], size, steps.LAST, ("ours", "torch"))]
 
 
 # What was asked, and how it was held equal ---------------------------------

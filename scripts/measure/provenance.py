@@ -25,10 +25,11 @@ SETTING = re.compile(
 )
 PLAIN = re.compile(r"[a-zA-Z_]*|[0-9.]+")  # words or numbers; no path, no identifier
 VERSIONED = {  # what is imported -> what is installed
-    **{name: name for name in ("torch", "triton", "numpy", "jax", "transformers")},
+    **{name: name for name in ("torch", "triton", "numpy", "transformers")},
     "liger_kernel": "liger-kernel",
-    "quack": "quack-kernels",
 }
+# What writes kernels. A torch beside the CUTLASS DSL may take its norms from QuACK.
+DSL = ("triton", "nvidia-cutlass-dsl", "quack-kernels")
 
 
 def _output(*command: str) -> str | None:
@@ -178,9 +179,16 @@ def versions(packages: set[str]) -> dict[str, str]:
     for name, package in VERSIONED.items():
         if name in packages:
             loaded = getattr(sys.modules.get(name), "__version__", None)
-            with suppress(importlib.metadata.PackageNotFoundError):
-                found[package] = str(loaded or importlib.metadata.version(package))
+            if there := version(package):
+                found[package] = str(loaded or there)
     return found
+
+
+def version(package: str) -> str | None:
+    """Of an installed package; None where it is not installed."""
+    with suppress(importlib.metadata.PackageNotFoundError):
+        return importlib.metadata.version(package)
+    return None
 
 
 def installed(package: str) -> str:
@@ -211,9 +219,10 @@ def environment() -> dict[str, str | None]:
 
 
 def _runs(rows: list[dict]) -> dict:
-    """The processes that made the rows, and what their environment set."""
+    """The processes that made the rows, their environment, what compiled kernels."""
     runs = dict.fromkeys(row["run"] for row in rows if row.get("run"))
-    return {"runs": list(runs) or [RUN], "environment": environment()}
+    dsl = {package: version(package) for package in DSL}
+    return {"runs": list(runs) or [RUN], "environment": environment(), "dsl": dsl}
 
 
 def _method(module: ModuleType) -> str:

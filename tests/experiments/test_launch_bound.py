@@ -26,15 +26,9 @@ def test_rows(rows):
     for operation in launch_bound.OPERATIONS + launch_bound.BOTH:
         ours = select(rows, operation=operation, provider="ours")
         both = operation in launch_bound.BOTH
-        assert [row["rows"] for row in ours] == ([12, 6] if both else [1, 8])
+        assert [row["rows"] for row in ours] == ([12] if both else [1, 8])
         assert all(len(row["call_seconds"]) == 2 for row in ours)
         assert all(row["same_bits"] for row in ours)
-
-
-def test_cells():
-    for size in ("tiny", "full"):
-        cells = [repr(step.cell) for step in launch_bound.measure(size)]
-        assert len(set(cells)) == len(cells)
 
 
 def test_facts_and_words(record):
@@ -54,7 +48,7 @@ def made(record):
         each = seconds.get(row["provider"], 0) * row["rows"]
         if row["operation"] == "empty":
             each = 2e-6
-        if row["operation"] == "stream":
+        if "stream" in row["operation"] + row["provider"]:
             each = row["bytes"] / 1e8
         called = row["call_seconds"] and [10 * each] * 5
         timed = row["device_seconds"] and [each] * 5
@@ -70,9 +64,9 @@ def test_facts_say_what_the_rows_say(made):
     assert facts["rms_norm_8_ours_device"] == "8.0 µs"
     assert facts["rms_norm_8_torch_call"] == "320 µs"
     assert facts["rms_norm_few_rows"] == "8.0 µs"
-    # 12 rows of 16, and 6 of 24: a call is ten times the device's time.
+    # 12 rows of 16: a call is ten times the device's time.
     assert facts["add_rms_norm_forward_backward_16_ours_call"] == "120 µs"
-    assert facts["rms_norm_forward_backward_24_torch_device"] == "24.0 µs"
+    assert facts["rms_norm_forward_backward_16_torch_device"] == "48.0 µs"
     assert facts["layer_norm_forward_backward_torch_over_ours_most"] == "4.0"
     # 64 bytes a row at 100 MB/s: 200 bytes fit into an empty kernel.
     assert facts["crossover_rows"] == "3"

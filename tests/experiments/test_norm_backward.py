@@ -4,8 +4,6 @@ import pytest
 
 from scripts.experiments import norm_backward
 from tests.benchmark import (
-    check_cells,
-    check_edges,
     check_gaps,
     check_plot,
     check_rows,
@@ -29,14 +27,6 @@ def record(rows):
 
 def test_rows(rows):
     check_rows(norm_backward, rows)
-
-
-def test_edges(rows):
-    check_edges(norm_backward, rows)
-
-
-def test_cells():
-    check_cells(norm_backward)
 
 
 def test_facts_and_words(record):

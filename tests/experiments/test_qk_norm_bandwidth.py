@@ -4,8 +4,6 @@ import pytest
 
 from scripts.experiments import qk_norm_bandwidth
 from tests.benchmark import (
-    check_cells,
-    check_edges,
     check_gaps,
     check_plot,
     check_rows,
@@ -29,14 +27,6 @@ def record(rows):
 
 def test_rows(rows):
     check_rows(qk_norm_bandwidth, rows)
-
-
-def test_edges(rows):
-    check_edges(qk_norm_bandwidth, rows, ["qk_norm_rope"])
-
-
-def test_cells():
-    check_cells(qk_norm_bandwidth)
 
 
 def test_facts_and_words(record):

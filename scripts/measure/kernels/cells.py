@@ -1,15 +1,48 @@
 """Operations and shapes: inputs, the bytes that must move, answers in float64.
 
 A cell is one operation at one shape. Bytes are what a fused kernel must read and
-write once; gains, statistics and partial sums are counted, caches are not.
+write once; gains and statistics are counted, partial sums and caches are not.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
 
-NORMS = ("rms_norm", "layer_norm", "add_rms_norm")
-SIZE = {"float32": 4, "bfloat16": 2, "float16": 2}
+SIZE = {"float32": 4, "bfloat16": 2}
 EPS = 1e-6  # given to every provider: torch's default depends on the dtype
+BOTH = "_forward_backward"
+LARGE = ("x", "branch", "dy", "dstream")  # inputs of one row a row
+AT_ONCE = 2**28  # elements that are answered in float64 at a time
+SUMS = ("dgain", "dbias")  # outputs that sum over rows
+
+
+@dataclass(frozen=True)
+class Operation:
+    """What is read and written: `mix` counts tensors as large as x."""
+
+    mix: str  # 1R1W ...; both passes together are like no single stream
+    gains: int = 0  # vectors as wide as a row
+    statistics: int = 0  # float32 numbers a row
+    outputs: tuple[str, ...] = ("y",)
+
+    @property
+    def streams(self) -> tuple[int, int]:
+        """(reads, writes) of the mix."""
+        return int(self.mix[0]), int(self.mix[2])
+
+
+OPERATIONS = {
+    "rms_norm": Operation("1R1W", 1, 1),
+    "layer_norm": Operation("1R1W", 2, 2),
+    "add_rms_norm": Operation("2R2W", 1, 1, ("stream", "y")),
+    "rms_norm_backward": Operation("2R1W", 2, 1, ("dx", "dgain")),
+    "layer_norm_backward": Operation("2R1W", 3, 2, ("dx", "dgain", "dbias")),
+    "add_rms_norm_backward": Operation("3R1W", 2, 1, ("dx", "dgain")),
+    "qk_norm_rope": Operation("1R1W", 1, 1),
+    **{f"stream_{mix.lower()}": Operation(mix, outputs=("y", "z")[: int(mix[2])])
+       for mix in ("1R1W", "2R1W", "2R2W", "3R1W")},
+}  # fmt: skip
+NORMS = tuple(OPERATIONS)[:3]
 
 
 @dataclass(frozen=True)
@@ -20,113 +53,119 @@ class Cell:
     rows: int
     width: int
     dtype: str = "bfloat16"
-    gain_dtype: str = "bfloat16"
     heads: int = 1  # of QK-Norm, in each token; rows counts tokens times heads
     layout: str = "contiguous"  # or packed: heads of a wider projection
-    case: str = ""  # of edges.py: such a cell is gated, and not timed
+    case: str = ""  # of EDGES: such a cell is gated, and not timed
 
     @property
-    def elements(self) -> int:
-        return self.rows * self.width
+    def passes(self) -> list[str]:
+        """Names of OPERATIONS; a forward and a backward one for both together."""
+        norm, both, _ = self.operation.partition(BOTH)
+        return [norm, f"{norm}_backward"] if both else [norm]
+
+    @property
+    def spec(self) -> Operation:
+        return OPERATIONS[self.passes[-1]]
+
+    @property
+    def mix(self) -> str:
+        """Of the one stream that reads and writes so; none for both passes."""
+        return self.spec.mix if len(self.passes) == 1 else ""
+
+    @property
+    def backward(self) -> bool:
+        return self.operation.endswith("backward")
+
+    def is_of(self, name: str) -> bool:
+        """Whether it is of this norm, in any direction."""
+        return self.operation.startswith(name)
 
 
-@dataclass(frozen=True)
-class Operation:
-    """What a cell's providers compute.
-
-    `inputs(cell, seed, device)` gives a dict of tensors, `answer(inputs)` the
-    outputs in float64, `moved(cell)` bytes, `formula` how they are counted, `mix`
-    the tensors of full size that are read and written.
-    """
-
-    name: str
-    mix: str  # 1R1W ...; empty if no single stream reads and writes so
-    formula: str
-    inputs: Callable
-    answer: Callable
-    moved: Callable[[Cell], int]
-    outputs: tuple[str, ...]
+def moved(cell: Cell) -> int:
+    """The bytes of a cell."""
+    size, tokens = SIZE[cell.dtype], cell.rows // cell.heads
+    total = 0
+    for name in cell.passes:
+        each = OPERATIONS[name]
+        large = sum(each.streams) * cell.rows * cell.width * size
+        total += (
+            large + each.gains * cell.width * size + 4 * each.statistics * cell.rows
+        )
+    if cell.operation == "qk_norm_rope":
+        total += 4 * tokens * cell.width  # cos and sin, float32
+    return total
 
 
-def _draw(shape, dtype, seed, device, scale=1.0, offset=0.0):
+def of_stream(cell: Cell) -> int:
+    """The bytes of the stream that reads and writes tensors as large as the cell's."""
+    return sum(cell.spec.streams) * cell.rows * cell.width * SIZE[cell.dtype]
+
+
+# Inputs -------------------------------------------------------------------
+
+
+def inputs(cell: Cell, seed: int, device: str) -> dict:
+    """Tensors by name, and what an edge case makes of them."""
     import torch
 
-    generator = torch.Generator(device).manual_seed(seed)
-    values = torch.randn(shape, generator=generator, device=device)
-    return (scale * values + offset).to(getattr(torch, dtype))
-
-
-def _tokens(cell: Cell, seed: int, device: str):
     shape = (cell.rows, cell.width)
     if cell.heads > 1:
         shape = (1, cell.rows // cell.heads, cell.heads, cell.width)
+    dtype = getattr(torch, cell.dtype)
+    numbers = torch.Generator(device).manual_seed(seed)
+
+    def drawn(*shape, scale=1.0, offset=0.0):
+        made = torch.randn(*shape, generator=numbers, device=device, dtype=dtype)
+        return made if (scale, offset) == (1.0, 0.0) else made * scale + offset
+
     if cell.layout == "packed":  # as queries among queries, keys and values
-        *outer, heads, width = shape
-        packed = _draw((*outer, 3 * heads, width), cell.dtype, seed, device)
-        return packed[..., :heads, :]
-    return _draw(shape, cell.dtype, seed, device)
+        packed = drawn(*shape[:2], 3 * cell.heads, cell.width)
+        found = {"x": packed[..., : cell.heads, :]}
+    else:
+        found = {"x": drawn(*shape)}
+    if cell.is_of("stream"):
+        more = ("branch", "dy")[: cell.spec.streams[0] - 1]
+        return found | {name: drawn(*shape) for name in more}
+    found["gain"] = drawn(cell.width, scale=0.5, offset=1.0)
+    if cell.is_of("layer_norm"):
+        found["bias"] = drawn(cell.width, scale=0.5)
+    if cell.is_of("add_"):
+        found["branch"] = drawn(*shape)
+    if cell.operation == "qk_norm_rope":
+        from snippets.qk_norm_rope.operator import angles
+
+        found["cos"], found["sin"] = angles(shape[1], cell.width, device=device)
+    if cell.backward:
+        found["dy"] = drawn(*shape)
+    if cell.backward and cell.is_of("add_"):
+        found["dstream"] = drawn(*shape)
+    return EDGES[cell.case](found) if cell.case else found
 
 
-def _gain(cell: Cell, seed: int, device: str, offset: float = 1.0):
-    return _draw(cell.width, cell.gain_dtype, seed + 1, device, 0.5, offset)
+def _misaligned(found: dict) -> dict:
+    """Everything begins one element behind where memory is given out."""
+
+    def moved_on(x):
+        return x.new_empty(x.numel() + 1)[1:].view(x.shape).copy_(x)
+
+    return {k: moved_on(x) if k in LARGE else x for k, x in found.items()}
 
 
-def _norm_inputs(cell: Cell, seed: int, device: str) -> dict:
-    x = _tokens(cell, seed, device)
-    return {"x": x, "gain": _gain(cell, seed, device)}
+def _gaps(found: dict) -> dict:
+    """NaN between the rows, which no kernel has to read."""
+
+    def apart(x):
+        room = x.new_full((x.shape[0], x.shape[1] + 8), float("nan"))
+        return room[:, : x.shape[1]].copy_(x)
+
+    return {k: apart(x) if k in LARGE else x for k, x in found.items()}
 
 
-def _bias_inputs(cell: Cell, seed: int, device: str) -> dict:
-    bias = {"bias": _gain(cell, seed + 1, device, 0.0)}
-    return _norm_inputs(cell, seed, device) | bias
+# What the interpreter, in which the kernels' own tests run, cannot show.
+EDGES = {"misaligned": _misaligned, "gaps": _gaps, "huge": dict}
 
 
-def _with_slope(inputs: Callable) -> Callable:
-    def made(cell: Cell, seed: int, device: str) -> dict:
-        found = inputs(cell, seed, device)
-        dy = _draw(found["x"].shape, cell.dtype, seed + 5, device)
-        return found | {"dy": dy}
-
-    return made
-
-
-def _add_inputs(cell: Cell, seed: int, device: str) -> dict:
-    branch = _draw((cell.rows, cell.width), cell.dtype, seed + 3, device)
-    return _norm_inputs(cell, seed, device) | {"branch": branch}
-
-
-def _add_slopes(cell: Cell, seed: int, device: str) -> dict:
-    found = _add_inputs(cell, seed, device)
-    for i, name in enumerate(("dy", "dstream")):
-        found[name] = _draw(found["x"].shape, cell.dtype, seed + 5 + i, device)
-    return found
-
-
-def _rope_inputs(cell: Cell, seed: int, device: str) -> dict:
-    from snippets.qk_norm_rope.operator import angles
-
-    found = _norm_inputs(cell, seed, device)
-    cos, sin = angles(found["x"].shape[1], cell.width, device=device)
-    return found | {"cos": cos, "sin": sin}
-
-
-def _cap_inputs(cell: Cell, seed: int, device: str) -> dict:
-    """Beyond the cap, below it, and so near 0 that all but a series cancels.
-
-    Few are large: where a distance is of the whole, they would hide the others.
-    """
-    found = _norm_inputs(cell, seed, device)
-    found["x"][:, ::256] *= 30.0
-    found["x"][:, 1::2] *= 2.0**-12
-    return found
-
-
-def _wide(inputs: dict, *names: str) -> list:
-    return [inputs[name].double() for name in names]
-
-
-def _leaves(inputs: dict, *names: str) -> list:
-    return [wide.requires_grad_() for wide in _wide(inputs, *names)]
+# Answers ------------------------------------------------------------------
 
 
 def _rms(x, gain):
@@ -139,125 +178,43 @@ def _layer(x, gain, bias):
     return centred * (variance + EPS).rsqrt() * gain + bias
 
 
-def _rms_answer(inputs: dict) -> tuple:
-    return (_rms(*_wide(inputs, "x", "gain")),)
-
-
-def _layer_answer(inputs: dict) -> tuple:
-    return (_layer(*_wide(inputs, "x", "gain", "bias")),)
-
-
-def _gradients(function: Callable, *names: str) -> Callable:
-    def answer(inputs: dict) -> tuple:
-        import torch
-
-        leaves = _leaves(inputs, *names)
-        return torch.autograd.grad(function(*leaves), leaves, inputs["dy"].double())
-
-    return answer
-
-
-def _stream(inputs: dict):
-    """The new stream, rounded as a kernel must."""
-    return (inputs["x"] + inputs["branch"]).double()
-
-
-def _add_answer(inputs: dict) -> tuple:
-    stream = _stream(inputs)
-    return stream, _rms(stream, *_wide(inputs, "gain"))
-
-
-def _add_gradients(inputs: dict) -> tuple:
-    """Of the stream, as x and branch have it, and of the gain."""
+def answer(cell: Cell, inputs: dict) -> Sequence:
+    """Outputs in float64. Of a huge cell some rows at a time: not all fit."""
     import torch
 
-    leaves = _stream(inputs).requires_grad_(), *_leaves(inputs, "gain")
-    outputs = leaves[0], _rms(*leaves)
-    slopes = [inputs[name].double() for name in ("dstream", "dy")]
-    return torch.autograd.grad(outputs, leaves, slopes)
+    if prod(inputs["x"].shape) <= AT_ONCE or inputs["x"].dim() > 2:
+        return _answer(cell, inputs)
+    large = {k: x.split(AT_ONCE // cell.width) for k, x in inputs.items() if k in LARGE}
+    outputs = [
+        _answer(cell, inputs | dict(zip(large, part, strict=True)))
+        for part in zip(*large.values(), strict=True)
+    ]
+    return [
+        sum(parts) if name in SUMS else torch.cat(parts)
+        for name, *parts in zip(cell.spec.outputs, *outputs, strict=True)
+    ]
 
 
-def _rope_answer(inputs: dict) -> tuple:
+def _answer(cell: Cell, inputs: dict) -> Sequence:
     import torch
 
-    normed = _rms(*_wide(inputs, "x", "gain"))
-    a, b = normed.chunk(2, dim=-1)
-    cos, sin = (inputs[name].double()[:, None] for name in ("cos", "sin"))
-    return (torch.cat((a * cos - b * sin, b * cos + a * sin), dim=-1),)
-
-
-def _cap_answer(inputs: dict) -> tuple:
-    import torch
-
-    return (30.0 * torch.tanh(inputs["x"].double() / 30.0),)
-
-
-def _bytes(big: int, row: int = 0, column: int = 0) -> Callable[[Cell], int]:
-    """big tensors in x's dtype, row float32 numbers a row, column gains."""
-
-    def moved(cell: Cell) -> int:
-        gains = column * cell.width * SIZE[cell.gain_dtype]
-        return big * cell.elements * SIZE[cell.dtype] + 4 * row * cell.rows + gains
-
-    return moved
-
-
-def _rope_bytes(cell: Cell) -> int:
-    tables = 4 * cell.rows // cell.heads * cell.width  # cos and sin, float32
-    return _bytes(2, row=1, column=1)(cell) + tables
-
-
-OPERATIONS = {
-    each.name: each
-    for each in (
-        Operation(
-            "rms_norm", "1R1W", "2 M N s + 4 M + N g",
-            _norm_inputs, _rms_answer, _bytes(2, 1, 1), ("y",),
-        ),
-        Operation(
-            "layer_norm", "1R1W", "2 M N s + 8 M + 2 N g",
-            _bias_inputs, _layer_answer, _bytes(2, 2, 2), ("y",),
-        ),
-        Operation(
-            "add_rms_norm", "2R2W", "4 M N s + 4 M + N g",
-            _add_inputs, _add_answer, _bytes(4, 1, 1), ("stream", "y"),
-        ),
-        Operation(
-            "rms_norm_backward", "2R1W", "3 M N s + 4 M + 2 N g",
-            _with_slope(_norm_inputs), _gradients(_rms, "x", "gain"),
-            _bytes(3, 1, 2), ("dx", "dgain"),
-        ),
-        Operation(
-            "layer_norm_backward", "2R1W", "3 M N s + 8 M + 3 N g",
-            _with_slope(_bias_inputs), _gradients(_layer, "x", "gain", "bias"),
-            _bytes(3, 2, 3), ("dx", "dgain", "dbias"),
-        ),
-        Operation(
-            "add_rms_norm_backward", "3R1W", "4 M N s + 4 M + 2 N g",
-            _add_slopes, _add_gradients, _bytes(4, 1, 2), ("dx", "dgain"),
-        ),
-        Operation(
-            "qk_norm_rope", "1R1W", "2 M N s + 4 M + N g + 4 T N",
-            _rope_inputs, _rope_answer, _rope_bytes, ("y",),
-        ),
-        Operation(
-            "soft_cap", "1R1W", "2 M N s",
-            _cap_inputs, _cap_answer, _bytes(2), ("y",),
-        ),
-    )
-}  # fmt: skip
-
-
-def _both(norm: str) -> Operation:
-    """The forward and the backward pass of a norm, as autograd runs them in turn."""
-    forward, backward = OPERATIONS[norm], OPERATIONS[f"{norm}_backward"]
-    return replace(
-        backward,
-        name=f"{norm}_forward_backward",
-        mix="",
-        formula=f"{forward.formula} + {backward.formula}",
-        moved=lambda cell: forward.moved(cell) + backward.moved(cell),
-    )
-
-
-OPERATIONS |= {each.name: each for each in map(_both, NORMS)}
+    if cell.is_of("stream"):
+        total = sum(inputs[k].double() for k in LARGE if k in inputs)
+        return [total] * len(cell.spec.outputs)
+    added = cell.is_of("add_")
+    # The new stream is rounded as a kernel must.
+    x = (inputs["x"] + inputs["branch"] if added else inputs["x"]).double()
+    vectors = [inputs[k].double() for k in ("gain", "bias") if k in inputs]
+    leaves = [x, *vectors]
+    if cell.backward:
+        leaves = [each.detach().requires_grad_() for each in leaves]
+    y = (_layer if cell.is_of("layer_norm") else _rms)(*leaves)
+    if cell.backward:
+        outputs = (leaves[0], y) if added else (y,)
+        slopes = [inputs[k].double() for k in ("dstream", "dy") if k in inputs]
+        return torch.autograd.grad(outputs, leaves, slopes)
+    if cell.operation == "qk_norm_rope":
+        a, b = y.chunk(2, dim=-1)
+        cos, sin = (inputs[name].double()[:, None] for name in ("cos", "sin"))
+        return [torch.cat((a * cos - b * sin, b * cos + a * sin), dim=-1)]
+    return [x, y] if added else [y]

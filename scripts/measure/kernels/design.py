@@ -12,10 +12,7 @@ PROVIDERS = {
         "torch": "torch's own operator",
         "torch_unfused": "a chain of torch's operations",
         "compile": "the chain under torch.compile",
-        "compile_tuned": "the chain under torch.compile, its launches tuned",
         "liger": "Liger",
-        "quack": "QuACK",
-        "jax": "JAX",
     },
     "zh": {
         "ours": "本站的算子",
@@ -23,10 +20,7 @@ PROVIDERS = {
         "torch": "torch 自带的算子",
         "torch_unfused": "用 torch 的一串操作写成",
         "compile": "那串操作交给 torch.compile",
-        "compile_tuned": "交给 torch.compile，并让它挑选启动参数",
         "liger": "Liger",
-        "quack": "QuACK",
-        "jax": "JAX",
     },
 }
 STOPPING = {
@@ -54,7 +48,7 @@ def design(file: str, providers: Sequence[str]) -> Design:
         words={
             language: {
                 **said[language],
-                "arms": {name: PROVIDERS[language][name] for name in providers},
+                "arms": PROVIDERS[language],
                 "stopping": STOPPING[language],
             }
             for language in LANGUAGES

@@ -1,16 +1,34 @@
-"""The steps of an experiment: a cell with its providers, and the streams beside it."""
+"""The steps of the benchmarks: what is timed, in the order of its worth.
+
+A turn is run in every experiment before the next one begins. The first turns are the
+HEADLINE: every operation at every width from 1k to 16k with all providers, the streams
+that they are held against, QK-Norm at 128 features, and few rows. Then the rest, and
+last the edge cases, which pass the gate and are not timed.
+"""
 
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Sequence
+from dataclasses import asdict
 from functools import partial
 
-from scripts.measure.kernels import capture, ceilings, edges, rows, timing
+from scripts.measure.kernels import rows, timing
 from scripts.measure.kernels.cells import OPERATIONS, Cell
 from scripts.measure.records import Step
 
-COST = {"compile": 8.0, "compile_tuned": 20.0}  # of a provider in a cell; others 1
+PROVIDERS = ("ours", "ours_again", "torch", "torch_unfused", "compile", "liger")
+WIDTHS = (4096, 16384, 1024, 8192, 2048)  # a turn each
+HEADLINE = range(len(WIDTHS))  # turns
+REST, LAST = len(WIDTHS), len(WIDTHS) + 1
+ELEMENTS = 2**26  # of each tensor: 134 MB in bfloat16
 LOST = 75  # exit status: the device is lost, a new process can go on
+# Seconds that a step is assumed to take on an H100, as long as none was timed. A
+# provider: 10 samples of some 10 replays of 1.5 ms, and as much again for capture, gate
+# and profiler. Compilers: what they take on two busy cores here is 0.5 a kernel of
+# Triton's, and 0.9 and 2.0 for inductor with g++ at its end, forward and backward.
+START = 20  # until the first step: imports, CUDA, inductor's first compilation
+SECONDS = {"cell": 0.5, "provider": 0.35, "call": 0.1, "edge": 1.0, "huge": 10.0}
+FORWARD = {"ours": 0.6, "liger": 0.6, "compile": 1.5}
+BACKWARD = {"ours": 1.2, "liger": 1.2, "compile": 3.5}
 
 
 class Lost(SystemExit):
@@ -21,111 +39,92 @@ class Lost(SystemExit):
         super().__init__(LOST)
 
 
-def streams(
-    moved: int,
-    mixes: Sequence[str],
-    rounds: int,
-    why: str,
-    cell: Cell | None = None,
-    cold: bool = True,
-) -> list[dict]:
-    """What plain streams of about so many bytes take: rows of operation `stream`.
-
-    A stream of a cell's own bytes has the cell's shape, and its operation as the
-    one that it stands beside.
-    """
-    capture.stream()
-    made = []
-    for mix in mixes:
-        size, failed = ceilings.bytes_of(mix, moved), {}
-        shape = cell or Cell("stream", size, 1)
-        try:
-            ways = ceilings.streams(mix, moved, rows.here(), rows.sets_of(size, cold))
-            timed = timing.device_times(ways, rounds, failed)
-        except Exception as error:
-            if rows.interpreted():
-                raise
-            ways, timed = {mix: []}, {}
-            failed = {mix: capture.reason(error)}
-        for way in ways:
-            found = {"bytes": size, "why": why, "beside": cell and cell.operation}
-            if way in timed:
-                found |= rows.columns(timed[way])
-            else:
-                found |= {"status": "failed", "why": failed[way]}
-            made.append(rows.row(replace(shape, operation="stream"), way, **found))
-    return made
+def shape(width: int) -> tuple[int, int]:
+    """As many rows as give ELEMENTS, and no fewer than 8192."""
+    return max(8192, ELEMENTS // width), width
 
 
 def of(
     cells: Sequence[Cell],
-    names: Sequence[str],
     size: str,
-    *,
-    only: Mapping[str, set[Cell]] | None = None,
-    call_rounds: int = 0,
+    turn: int,
+    names: Sequence[str] = PROVIDERS,
+    call_rounds: bool = False,
     calls: int = 100,
     cold: bool = True,
 ) -> list[Step]:
-    """A step a cell: its providers, then the streams it is held against.
+    """A step a cell: its providers, and beside them the stream that moves as much.
 
-    `only` names the cells of a provider that is not timed in all. A sample of the
-    caller's time is that of so many `calls`. The large
-    streams run before the first cell of a process and every tenth, and after the last
-    one: what lies between two of them that disagree is not compared.
+    A sample of the caller's time is that of so many `calls`.
     """
-    rounds = 2 if size == "tiny" else timing.ROUNDS
-    large = 4096 if size == "tiny" else ceilings.LARGE
-    sweep = (2048, 8192) if size == "tiny" else ceilings.SWEEP
-    calls = 2 if size == "tiny" else calls
-    only = only or {}
-    mixes = [OPERATIONS[cell.operation].mix for cell in cells]
-    mixes = tuple(dict.fromkeys(("1R1W", *filter(None, mixes))))
-    begun = []
+    tiny = size == "tiny"
+    rounds = 2 if tiny else timing.ROUNDS
+
+    def run(cell: Cell) -> list[dict]:
+        if not timing.alive():
+            raise Lost
+        timed = 0 if cell.case else rounds
+        called = timed if call_rounds else 0
+        return rows.measured(
+            cell, wanted(cell), timed, called, cold, 2 if tiny else calls
+        )
 
     def wanted(cell: Cell) -> list[str]:
-        return [name for name in names if cell in only.get(name, {cell})]
+        own = ["stream"] if cell.mix and not cell.case and "stream" not in names else []
+        return [*names, *own]
 
-    def ceiling(sweeps: bool) -> list[dict]:
-        found = streams(large, mixes, rounds, "large")
-        for each in sweep if sweeps else ():
-            found += streams(each, ("1R1W",), rounds, "sweep")
-        return found
-
-    def run(index: int, cell: Cell) -> list[dict]:
-        if not capture.alive():
-            raise Lost
-        found, last = [], index == len(cells) - 1
-        if not begun or index % ceilings.EVERY == 0:
-            found += ceiling(index == 0)
-            begun.append(index)
-        found += rows.measured(cell, wanted(cell), rounds, call_rounds, cold, calls)
-        if not capture.alive():
-            return found  # its rows say why; the next cell ends the process
-        operation = OPERATIONS[cell.operation]
-        moved, own = operation.moved(cell), tuple(filter(None, [operation.mix]))
-        found += streams(moved, own, rounds, "own size", cell, cold)
-        return found + ceiling(True) if last else found
+    def cost(cell: Cell) -> float:
+        if cell.case:
+            return SECONDS["huge" if cell.case == "huge" else "edge"]
+        each = SECONDS["provider"] + call_rounds * SECONDS["call"]
+        first = BACKWARD if cell.backward else FORWARD
+        compiled = sum(first.get(name, 0.0) for name in names)
+        return SECONDS["cell"] + each * len(wanted(cell)) + compiled
 
     return [
-        Step(
-            asdict(cell),
-            partial(run, index, cell),
-            cost=sum(COST.get(name, 1.0) for name in wanted(cell)),
-        )
-        for index, cell in enumerate(cells)
+        Step(asdict(cell), partial(run, cell), cost=cost(cell), turn=turn)
+        for cell in cells
     ]
 
 
-def of_edges(operations: Sequence[str], size: str) -> list[Step]:
-    """A step an edge case: its providers at the gate, and nothing is timed."""
+def streams(operations: Sequence[str], size: str) -> list[Step]:
+    """A gigabyte of every mix of the operations, by a kernel and by torch's copy."""
+    mixes = dict.fromkeys(["1R1W", *(OPERATIONS[name].mix for name in operations)])
+    rows_of = {2: 65_536, 3: 43_008, 4: 32_768}  # by the tensors of a mix
+    found = []
+    for mix in mixes:
+        count = 64 if size == "tiny" else rows_of[int(mix[0]) + int(mix[2])]
+        found.append(Cell(f"stream_{mix.lower()}", count, 4096))
+    return of(found, size, 0, ("stream", "torch"))
 
-    def run(cell: Cell) -> list[dict]:
-        if not capture.alive():
-            raise Lost
-        return rows.measured(cell, edges.PROVIDERS, rounds=0, cold=False)
 
+def sweep(operations: Sequence[str], size: str, added: int) -> list[Step]:
+    """Operations against width, then wider rows and edge cases.
+
+    Of the last operation, the residual addition, only so many widths are headlines.
+    """
+    first = operations[0]
+    if size == "tiny":
+        at = [(12, 16), (6, 24)]
+        cells = [Cell(name, *each, "float32") for each in at for name in operations]
+        steps = of(cells, size, 0, PROVIDERS[:4])
+        edge = [Cell(name, 7, 24, "float32", case="gaps") for name in operations]
+    else:
+        steps, rest = [], []
+        for turn, width in enumerate(WIDTHS):
+            *norms, last = (Cell(name, *shape(width)) for name in operations)
+            steps += of([*norms, last] if turn < added else norms, size, turn)
+            rest += [] if turn < added else [last]
+        wider = ((8192, 65_536), (8192, 32_768), (65_536, 2048), (16_384, 5000))
+        rest += [Cell(first, *each) for each in wider]
+        steps += of([*rest, Cell(first, 16_384, 4096, "float32")], size, REST)
+        cases = ("misaligned", "gaps")
+        edge = [
+            Cell(name, 37, 4096, case=case) for case in cases for name in operations
+        ]
+        edge.append(Cell(first, 2**31 // 4096 + 4096, 4096, case="huge"))
     return [
-        Step(asdict(cell), partial(run, cell), cost=3.0 if cell.case == "huge" else 0.3)
-        for cell in edges.cells(operations, size)
+        *streams(operations, size),
+        *steps,
+        *of(edge, size, LAST, ("ours", "torch")),
     ]

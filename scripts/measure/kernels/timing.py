@@ -1,36 +1,29 @@
 """Two times for each call: the device's own, with cold caches, and the caller's.
 
-Device time: a CUDA graph of many launches that go round over independent sets of
-inputs and outputs, together at least four times the L2 cache, so that no launch
-finds its data there. What cannot be captured is timed call by call with events,
-after a write that flushes the cache; the reason is kept, and such a time is not
-compared with those of graphs. Every provider gives one sample in every round, in
-rotated order; one that fails is out, with its reason. On a CPU, for tests, both are
-wall-clock time.
+Device time: a CUDA graph of launches that go round over independent sets of inputs
+and outputs, together at least four times the L2 cache, so that no launch finds its
+data there; `do_bench` times its replays. What cannot be captured `do_bench` times
+call by call, and the host may have a part in it: the reason is kept, and such a time
+is not compared. Every provider gives one sample in every round, in rotated order; one
+that fails is out, with its reason. On a CPU, for tests, both are wall-clock time.
+
+Autograd runs a node on the stream on which its forward pass ran, and a graph takes up
+one stream. So all that is timed, its inputs and forward passes too, lives on one
+stream that is not the default one.
 """
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from math import ceil
 
-from scripts.measure.kernels.capture import (
-    Flush,
-    Pool,
-    captured,
-    reason,
-    seconds,
-    stream,
-)
-from scripts.measure.kernels.card import Card
-
-L2 = 60 * 2**20  # bytes, an H200's; too large a guess for others is only slower
+L2 = 60 * 2**20  # bytes, and more where the card says so: too large is only slower
 COLD = 4  # times the cache that the sets hold together
-LEAST = 10e-3  # seconds that one replay lasts
-MOST_LAUNCHES = 6000
-ROUNDS = 30
-WARM_UP = 0.05  # seconds of calls to each of several providers, and 25 calls at least
+REPLAY = 1.5e-3  # seconds that one replay lasts at least
+SAMPLE = 5e-3  # seconds of replays in one sample, after those that warm up
+ROUNDS = 10
 
 Call = Callable[[], object]
 
@@ -39,109 +32,163 @@ Call = Callable[[], object]
 class Timed:
     """Seconds for one call, one number a round; how they were taken."""
 
-    method: str  # graph, event_flush, wall
+    method: str  # graph, do_bench, wall
     sets: int
-    launches: int  # in one sample
+    launches: int  # in one replay
     seconds: list[float]
     why: str | None = None  # there is no graph
-    card: dict = field(default_factory=dict)
+    card: dict = field(default_factory=dict)  # mhz, celsius, watt
 
 
-def cache_bytes() -> int:
-    """The L2 cache of this device, and no less than an H200's."""
+def cuda() -> bool:
     import torch
 
-    if not torch.cuda.is_available():
-        return L2
-    return max(L2, getattr(torch.cuda.get_device_properties(0), "L2_cache_size", 0))
+    return torch.cuda.is_available()
+
+
+@cache
+def stream():
+    """The stream of all that is timed, current from now on; None without a GPU."""
+    import torch
+
+    if not cuda():
+        return None
+    made = torch.cuda.Stream()
+    torch.cuda.synchronize()
+    torch.cuda.set_stream(made)
+    return made
+
+
+def finish() -> None:
+    import torch
+
+    if cuda():
+        torch.cuda.synchronize()
+
+
+def alive() -> bool:
+    """Whether the device still answers: after an illegal access nothing does."""
+    try:
+        finish()
+    except RuntimeError:
+        return False
+    return True
+
+
+def reason(error: BaseException) -> str:
+    """An error in one line."""
+    lines = str(error).strip().splitlines() or [""]
+    return f"{type(error).__name__}: {lines[0]}"[:200]
 
 
 def sets_needed(bytes_of_one: int, least: int = 2) -> int:
     """How many sets of `bytes_of_one` bytes hold COLD times the cache."""
-    return max(least, ceil(COLD * cache_bytes() / max(1, bytes_of_one)))
-
-
-def _warm(calls: Sequence[Call]) -> float:
-    """Run for a while; seconds of one call."""
     import torch
 
-    def finish():
-        if torch.cuda.is_available():
-            torch.cuda.synchronize()
-
-    calls[0]()
-    finish()
-    count, begun = 0, time.perf_counter()
-    while count < 25 or time.perf_counter() - begun < WARM_UP:
-        calls[count % len(calls)]()
-        count += 1
-        if count % 25 == 0:
-            finish()
-        if not torch.cuda.is_available() and count >= len(calls):
-            break
-    finish()
-    return (time.perf_counter() - begun) / count
+    there = torch.cuda.get_device_properties(0).L2_cache_size if cuda() else 0
+    return max(least, ceil(COLD * max(L2, there) / max(1, bytes_of_one)))
 
 
-class _Graph:
-    method, why = "graph", None
-
-    def __init__(self, calls: Sequence[Call], one: float, pool: Pool) -> None:
-        self.card, self.calls, self.pool = Card(), calls, pool
-        self._capture(one)
-        first = self.sample()
-        if first * self.launches < LEAST and self.launches < MOST_LAUNCHES:
-            self._capture(first)  # the device is faster than the host
-
-    def _capture(self, one: float) -> None:
-        """A graph that lasts LEAST if a call takes `one` second."""
-        wanted = min(MOST_LAUNCHES, ceil(LEAST / max(one, 1e-7)))
-        self.launches = max(len(self.calls), wanted)
-        self.graph = captured(self.calls, self.launches, self.pool)
-        self.graph.replay()  # the first replay also loads the graph
-
-    def sample(self) -> float:
-        return seconds(self.graph.replay, self.card.look) / self.launches
+# On the device ------------------------------------------------------------
 
 
-class _Flushed:
-    method, launches = "event_flush", 1
+class Pool:
+    """The memory that the graphs of one cell share: no two replays overlap."""
 
-    def __init__(self, calls: Sequence[Call], why: str) -> None:
-        self.calls, self.why, self.next = calls, why, 0
-        self.flush, self.card = Flush(), Card()
+    def __init__(self) -> None:
+        self.renew()
 
-    def sample(self) -> float:
-        self.flush()
-        self.next = (self.next + 1) % len(self.calls)
-        return seconds(self.calls[self.next], self.card.look)
+    def renew(self) -> None:
+        import torch
 
-
-class _Wall:
-    method, why = "wall", None
-
-    def __init__(self, calls: Sequence[Call]) -> None:
-        self.calls, self.launches, self.card = calls, len(calls), Card()
-
-    def sample(self) -> float:
-        begun = time.perf_counter()
-        for call in self.calls:
-            call()
-        return (time.perf_counter() - begun) / self.launches
+        self.handle = torch.cuda.graph_pool_handle() if cuda() else None
 
 
-def _timer(calls: Sequence[Call], pool: Pool):
+def captured(calls: Sequence[Call], launches: int, pool: Pool):
+    """A graph of `launches` calls; as many results as sets stay alive in it."""
     import torch
 
-    one = _warm(calls)
-    if not torch.cuda.is_available():
-        return _Wall(calls)
+    for call in calls[:3]:
+        call()
+    graph, kept = torch.cuda.CUDAGraph(), [None] * len(calls)
     try:
-        return _Graph(calls, one, pool)
-    except Exception as error:  # a call that allocates by itself, waits, ...
-        why = f"no graph: {reason(error)}"
-    torch.cuda.synchronize()
-    return _Flushed(calls, why)
+        with torch.cuda.graph(graph, pool=pool.handle, stream=stream()):
+            for launch in range(launches):
+                # The oldest result makes room: outputs go round as inputs do.
+                kept[launch % len(calls)] = calls[launch % len(calls)]()
+    except Exception:
+        # Until torch 2.11 a capture that fails leaves its allocator capturing.
+        with suppress(RuntimeError):
+            device = torch.cuda.current_device()
+            torch._C._cuda_endAllocateToPool(device, pool.handle)
+        pool.renew()
+        raise
+    return graph
+
+
+def benched(call: Call) -> float:
+    """Seconds of a call, the median of a few; the cache is emptied before each."""
+    from triton.testing import do_bench
+
+    found = do_bench(call, warmup=1, rep=1e3 * SAMPLE, return_mode="median")
+    return found / 1e3
+
+
+def reading(work: Call) -> dict:
+    """Clock, temperature and power while the device works; {} if nothing tells."""
+    import torch
+
+    work()
+    try:
+        return {
+            "mhz": torch.cuda.clock_rate(),
+            "celsius": torch.cuda.temperature(),
+            "watt": torch.cuda.power_draw() / 1000,
+        }
+    except Exception:  # each version of torch has its own error for this
+        return {}
+    finally:
+        finish()
+
+
+class _Timer:
+    """How a provider's calls are sampled: `work` runs `launches` of them."""
+
+    def __init__(self, calls: Sequence[Call], pool: Pool) -> None:
+        self.calls, self.launches, self.why = calls, len(calls), None
+        calls[0]()
+        finish()
+        self.work: Call = lambda: [call() for call in calls]
+        if not cuda():
+            self.method = "wall"
+            return
+        try:
+            self.method, self.work = "graph", self._graph(pool)
+        except Exception as error:  # a call that allocates by itself, waits, ...
+            finish()
+            self.method, self.launches = "do_bench", 1
+            self.why = f"no graph: {reason(error)}"
+            self.work, self.next = self._one, 0
+
+    def _graph(self, pool: Pool) -> Call:
+        """A graph of all sets, once or as often as REPLAY needs."""
+        graph = captured(self.calls, self.launches, pool)
+        spent = benched(graph.replay)
+        if spent < REPLAY:
+            self.launches *= ceil(REPLAY / spent)
+            graph = captured(self.calls, self.launches, pool)
+        return graph.replay
+
+    def _one(self) -> object:
+        self.next = (self.next + 1) % len(self.calls)
+        return self.calls[self.next]()
+
+    def sample(self) -> float:
+        if self.method != "wall":
+            return benched(self.work) / self.launches
+        begun = time.perf_counter()
+        self.work()
+        return (time.perf_counter() - begun) / self.launches
 
 
 def _attempt(name: str, work: Callable, failed: dict[str, str] | None):
@@ -188,20 +235,19 @@ def device_times(
     stream()
     pool, timers = Pool(), {}
     for name, calls in providers.items():
-        if timer := _attempt(name, partial(_timer, calls, pool), failed):
+        if timer := _attempt(name, partial(_Timer, calls, pool), failed):
             timers[name] = timer
     samplers = {name: timer.sample for name, timer in timers.items()}
-    return {
-        name: Timed(
-            timers[name].method,
-            len(providers[name]),
-            timers[name].launches,
-            found,
-            timers[name].why,
-            timers[name].card.summary(),
-        )
-        for name, found in _rounds(samplers, rounds, failed).items()
-    }
+    found = {}
+    for name, seconds in _rounds(samplers, rounds, failed).items():
+        timer = timers[name]
+        card = reading(timer.work) if timer.method != "wall" else {}
+        made = timer.method, len(timer.calls), timer.launches
+        found[name] = Timed(*made, seconds, timer.why, card)
+    return found
+
+
+# For the caller -----------------------------------------------------------
 
 
 def call_times(
@@ -211,19 +257,14 @@ def call_times(
     failed: dict[str, str] | None = None,
 ) -> dict[str, list[float]]:
     """Seconds a caller waits for one call: many calls, then one synchronization."""
-    import torch
-
     stream()
-    cuda = torch.cuda.is_available()
 
     def lasted(each: Sequence[Call], count: int) -> float:
-        if cuda:
-            torch.cuda.synchronize()
+        finish()
         begun = time.perf_counter()
         for i in range(count):
             each[i % len(each)]()
-        if cuda:
-            torch.cuda.synchronize()
+        finish()
         return (time.perf_counter() - begun) / count
 
     # What compiles or allocates does it now.

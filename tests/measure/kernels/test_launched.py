@@ -1,33 +1,31 @@
-"""Kernels that were launched, as the compiler made them."""
-
-from types import SimpleNamespace
-
-import pytest
+"""Kernels that ran, as the profiler wrote them down."""
 
 from scripts.measure.kernels import launched
 
 
-def test_kernels_that_were_launched_are_named_with_their_registers(monkeypatch):
-    jit = pytest.importorskip("triton.runtime.jit")
-    metadata = SimpleNamespace(num_warps=8, num_stages=3, shared=4096)
-    kernel = SimpleNamespace(metadata=metadata, n_regs=64, n_spills=2)
+def kernel(name, ts, **args):
+    return {"cat": "kernel", "name": name, "ts": ts, "args": args}
 
-    def run(self, *args, grid, warmup, **kwargs):
-        return kernel
 
-    monkeypatch.setattr(jit.JITFunction, "run", run)
-    fake = SimpleNamespace(__name__="a_kernel")
-    with launched.watched() as found:
-        jit.JITFunction.run(fake, 1, grid=(3, 2), warmup=False)
-        jit.JITFunction.run(fake, 1, grid=lambda _: (3,), warmup=False)
-    assert jit.JITFunction.run is run
+def test_kernels_are_named_with_their_launch_in_their_order():
+    launch = {"grid": [3, 2, 1], "block": [128, 1, 1], "registers per thread": 64}
+    trace = [
+        kernel("void add<float>(int)", 2.0),
+        {"cat": "cuda_runtime", "name": "cudaLaunchKernel", "ts": 0.5},
+        {"ph": "M", "name": "process_name"},
+        kernel("rms_norm_forward", 1.0, **launch, **{"shared memory": 16}),
+    ]
+    found = launched.read({"traceEvents": trace})
     assert dict(zip(launched.COLUMNS, found[0], strict=True)) == {
-        "kernel": "a_kernel",
+        "kernel": "rms_norm_forward",
         "programs": 6,
-        "warps": 8,
-        "stages": 3,
+        "threads": 128,
         "registers": 64,
-        "spilled": 2,
-        "shared_bytes": 4096,
+        "shared_bytes": 16,
     }
-    assert found[1][1] is None
+    assert found[1] == ["void add(float)(int)", *[None] * 4]
+    assert launched.read({"traceEvents": []}) is None
+
+
+def test_without_a_gpu_nothing_is_told():
+    assert launched.kernels(lambda: None) is None

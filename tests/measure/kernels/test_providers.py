@@ -1,53 +1,44 @@
-"""Providers run both passes, in the dtypes that models use."""
+"""Providers run what a cell asks for, and nothing else."""
 
 import pytest
-import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from scripts.measure.kernels import cells, providers, rows
-from scripts.measure.kernels.cells import OPERATIONS
-from tests.measure.kernels.given import broken, cell
+from scripts.measure.kernels.cells import BOTH, NORMS, OPERATIONS
+from tests.measure.kernels.given import cell
+
+NAMES = ["ours", "ours_again", "torch", "torch_unfused", "stream"]
+OPERATIONS_TIMED = [*OPERATIONS, *(norm + BOTH for norm in NORMS)]
 
 
-def test_options_are_those_that_this_torch_knows(monkeypatch):
-    monkeypatch.setitem(providers.TUNED, "an_option_of_another_version", True)
-    assert "coordinate_descent_tuning" in providers._tuned()
-    assert "an_option_of_another_version" not in providers._tuned()
+@pytest.mark.parametrize("operation", OPERATIONS_TIMED)
+def test_every_provider_that_is_here_passes(operation):
+    made = cell(operation)
+    names = NAMES[2::2] if made.is_of("stream") else NAMES
+    found = {row["provider"]: row for row in rows.measured(made, names, rounds=2)}
+    missing = {"torch"} if made.is_of("stream") and made.mix != "1R1W" else set()
+    missing |= set() if made.mix else {"stream"}
+    for name, row in found.items():
+        if name in missing:
+            assert row["status"] == "skipped" and row["why"]
+            continue
+        assert (row["status"], len(row["device_seconds"])) == ("ok", 2), name
+        assert row["same_bits"] in (True, None if made.mix and name == "stream" else 1)
+        assert max(row["relative"] or [0.0]) < 1e-6
+        beside = name == "stream" and not made.is_of("stream")
+        assert row["bytes"] == (cells.of_stream if beside else cells.moved)(made)
 
 
-def test_a_model_s_norm_holds_its_weight_in_the_forward_pass(monkeypatch):
-    """A caller's time must not hold what only the gradient needs."""
-    monkeypatch.setattr(torch.func, "functional_call", broken)
-    for operation in (
-        *("rms_norm", "add_rms_norm", "qk_norm_rope"),
-        *("rms_norm_forward_backward", "add_rms_norm_forward_backward"),
-    ):
-        (found,) = rows.measured(cell(operation), ["torch_unfused"], rounds=2)
-        assert found["status"] == "ok", found["why"]
-
-
-@pytest.mark.parametrize(
-    ("name", "tables"),
-    [
-        ("torch", torch.bfloat16),
-        ("torch_unfused", torch.bfloat16),
-        ("compile", torch.float32),
-    ],
-)
-def test_models_rotate_in_their_own_dtype(name, tables, monkeypatch):
-    real, seen = providers._rotated, set()
-
-    def rotated(x, cos, sin):
-        seen.add((x.dtype, cos.dtype, sin.dtype))
-        return real(x, cos, sin)
-
-    monkeypatch.setattr(providers, "_rotated", rotated)
-    made = cell("qk_norm_rope", dtype="bfloat16", gain_dtype="bfloat16")
-    if name == "compile":  # dynamo would not write into the set
-        monkeypatch.setattr(torch, "compile", lambda function, **_: function)
-    (found,) = rows.measured(made, [name], rounds=2)
-    assert found["status"] == "ok"
-    assert seen == {(torch.bfloat16, tables, tables)}
+@pytest.mark.parametrize("operation", ["add_rms_norm", "add_rms_norm_backward"])
+def test_a_stream_reads_and_writes_as_its_cell(operation):
+    made = cell(operation)
+    inputs = cells.inputs(made, 0, "cpu")
+    found = providers.PROVIDERS["stream"](made, inputs)()
+    large = [inputs[name] for name in cells.LARGE if name in inputs]
+    reads, writes = made.spec.streams
+    assert len(found) == writes
+    for each in found:
+        assert (each - sum(large[:reads])).abs().max() < 1e-5
 
 
 class Asked(TorchDispatchMode):
@@ -62,25 +53,17 @@ class Asked(TorchDispatchMode):
         return function(*args, **kwargs or {})
 
 
-@pytest.mark.parametrize("norm", cells.NORMS)
+@pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("name", ["ours", "torch", "torch_unfused"])
 def test_both_passes_run_in_every_call(norm, name):
-    if (norm, name) == ("layer_norm", "torch_unfused"):
-        return  # there is none
     asked = {}
-    for way in ("", "_backward", "_forward_backward"):
-        made = cell(f"{norm}{way}")
-        inputs = OPERATIONS[made.operation].inputs(made, 0, "cpu")
-        call = providers.PROVIDERS[name](made, inputs)
+    for way in ("", "_backward", BOTH):
+        made = cell(norm + way)
+        call = providers.PROVIDERS[name](made, cells.inputs(made, 0, "cpu"))
         call()
         with Asked() as seen:
             call()
         apart = {"aten::detach", "aten::zeros"}  # autograd's, for the statistics
         asked[way] = [each for each in seen.names if each not in apart]
     assert asked[""] and asked["_backward"]
-    assert sorted(asked["_forward_backward"]) == sorted(asked[""] + asked["_backward"])
-
-
-def test_jax_is_a_row_that_says_why_it_is_not_timed():
-    (found,) = rows.measured(cell("rms_norm"), ["jax"], rounds=2)
-    assert found["status"] == "skipped" and "JAX" in found["why"]
+    assert sorted(asked[BOTH]) == sorted(asked[""] + asked["_backward"])

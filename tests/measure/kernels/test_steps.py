@@ -1,43 +1,77 @@
-"""Steps: streams stand around the cells, providers where they are wanted."""
+"""What a run with a GPU does first: the headlines, all of them in four minutes."""
 
-from scripts.measure.kernels import ceilings, rows, steps
+import pytest
+
+from scripts.measure.kernels import rows, steps
+from scripts.measure.records import load_experiment
+from scripts.measure.runner import simulate
 from tests.measure.kernels.given import cell
 
-
-def test_a_stream_has_rows_of_its_own_size():
-    beside = cell("rms_norm_backward")
-    (found,) = steps.streams(100_000, ["2R1W"], 2, "own size", beside)
-    assert found["bytes"] == ceilings.bytes_of("2R1W", 100_000)
-    assert found["beside"] == "rms_norm_backward" and found["width"] == beside.width
-
-
-def test_large_streams_stand_around_every_ten_cells_of_a_process(monkeypatch):
-    cells_ = [cell("rms_norm_backward", rows=n) for n in range(1, 13)]
-    monkeypatch.setattr(rows, "measured", lambda *_: [rows.row(cells_[0], "ours")])
-    large = [("large", mix) for mix in ("1R1W", "1R1W_copy", "2R1W")]
-
-    def ran(first):
-        """What each step of a process that begins with this one gives."""
-        made = steps.of(cells_, ["ours"], "tiny")[first:]
-        return [[(r["why"], r["provider"]) for r in step.run()] for step in made]
-
-    whole, later = ran(0), ran(5)
-    own = [(None, "ours"), ("own size", "2R1W")]
-    assert whole[1] == whole[9] == later[1] == own
-    assert whole[10] == later[0] == later[5] == large + own
-    swept = [("sweep", way) for way in ("1R1W", "1R1W_copy")] * 2
-    assert whole[0] == large + swept + own
-    assert whole[11] == later[-1] == own + large + swept
+KERNELS = ("norm_bandwidth", "norm_backward", "qk_norm_bandwidth", "launch_bound")
+ALL = (*KERNELS, "norm_share_of_step")
+WIDTHS = (1024, 2048, 4096, 8192, 16384)
+BOTH_NORMS = [
+    f"{norm}_norm{way}" for norm in ("rms", "layer") for way in ("", "_backward")
+]
+HEADLINES = {  # (operation, width), of thousands of rows
+    *((name, width) for name in BOTH_NORMS for width in WIDTHS),
+    *(("add_rms_norm", width) for width in (4096, 16384)),
+    *((name, 128) for name in ("rms_norm", "rms_norm_backward", "qk_norm_rope")),
+    ("rms_norm_forward_backward", 4096),
+}
+FEW = {1, 512}  # rows of RMSNorm that are headlines too
+SECONDS = 240
 
 
-def test_providers_are_timed_where_they_are_wanted(monkeypatch):
+def ran(seconds: float, names=ALL) -> list[dict]:
+    """The cells, each with its experiment, of a run of so many seconds."""
+    found = simulate(names, deadline=seconds - steps.START)
+    return [{"name": name, **cell} for _, name, cell in found]
+
+
+def test_all_headlines_lie_in_the_first_four_minutes():
+    """By the seconds that a step is assumed to take."""
+    done = [cell for cell in ran(SECONDS) if "step" not in cell]
+    many = [c for c in done if c.get("rows", 0) > 2048]
+    assert {(c["operation"], c["width"]) for c in many} >= HEADLINES
+    few = [c for c in done if c["name"] == "launch_bound"]
+    assert {c["operation"] for c in few} >= {"empty", "rms_norm"}
+    assert {c["rows"] for c in few if c["operation"] == "rms_norm"} >= FEW
+
+
+@pytest.mark.parametrize("seconds", [120, 330, 500])
+def test_at_any_end_there_is_what_is_worth_most(seconds):
+    """4096 features and QK-Norm before the other widths, the edge cases last."""
+    done = ran(seconds, KERNELS)
+    assert {c["name"] for c in done} == set(KERNELS)
+    backward = [c for c in done if c["name"] == "norm_backward" and c["case"] == ""]
+    widths = [c["width"] for c in backward if not c["operation"].startswith("stream")]
+    known = list(steps.WIDTHS)
+    assert list(dict.fromkeys(widths))[:5] == known[: len(set(widths))]
+    cases = [bool(c.get("case")) for c in done]
+    assert cases == sorted(cases)
+
+
+def test_no_cell_twice_and_every_headline_has_every_provider(monkeypatch):
     asked = []
     monkeypatch.setattr(
         rows, "measured", lambda cell, names, *_: asked.append(names) or []
     )
-    monkeypatch.setattr(steps, "streams", lambda *_: [])
-    made = [cell("rms_norm"), cell("layer_norm")]
-    only = {"compile": {made[1]}, "quack": set()}
-    for step in steps.of(made, ["ours", "compile", "quack"], "tiny", only=only):
+    for name in KERNELS:
+        made = load_experiment(name).measure("full")
+        shown = [repr(step.cell) for step in made]
+        assert len(set(shown)) == len(shown)
+        for step in made:
+            if step.turn in steps.HEADLINE and "norm" in step.cell["operation"]:
+                step.run()
+                stream = [] if "forward_back" in step.cell["operation"] else ["stream"]
+                assert asked.pop() == [*steps.PROVIDERS, *stream]
+
+
+def test_a_lost_device_ends_the_process_after_its_cell(monkeypatch):
+    (step,) = steps.of([cell("rms_norm")], "tiny", 0, ["ours"])
+    assert step.run()
+    monkeypatch.setattr(steps.timing, "alive", lambda: False)
+    with pytest.raises(SystemExit) as ended:
         step.run()
-    assert asked == [["ours"], ["ours", "compile"]]
+    assert ended.value.code == steps.LOST

@@ -1,13 +1,12 @@
 """The page's byte model is the one that the measurements use."""
 
-from scripts.measure.kernels import timing
+from scripts.measure.kernels import cells, timing
 from scripts.measure.kernels.cells import OPERATIONS, Cell
 from snippets.memory_bound.cold import sets_needed
 from snippets.memory_bound.prediction import KERNELS, Traffic, seconds
 from tests.wrong import suite
 
 NAMES = {
-    "soft cap": "soft_cap",
     "RMSNorm": "rms_norm",
     "RMSNorm, backward": "rms_norm_backward",
     "LayerNorm": "layer_norm",
@@ -22,10 +21,10 @@ def check_cells(moved):
     for name, operation in NAMES.items():
         for rows, width in SHAPES:
             cell = Cell(operation, rows, width)
-            counted = OPERATIONS[operation].moved(cell)
+            counted = cells.moved(cell)
             assert moved(KERNELS[name], rows, width, 2) == counted
-            wide = Cell(operation, rows, width, "float32", "float32")
-            counted = OPERATIONS[operation].moved(wide)
+            wide = Cell(operation, rows, width, "float32")
+            counted = cells.moved(wide)
             assert moved(KERNELS[name], rows, width, 4) == counted
 
 
