@@ -227,7 +227,11 @@ def misdeclared(shape: Design) -> list[str]:
 
 # The experiments ----------------------------------------------------------------
 
-SURVEYS = {"kernel_resources", "model_atlas"}  # the same at every size
+SURVEYS = {
+    "kernel_resources",
+    "model_atlas",
+    "norm_prediction",
+}  # the same at every size
 EXPERIMENTS = records.experiments()
 
 

@@ -20,7 +20,6 @@ METHOD = (
 OPERATIONS = ("rms_norm", "rms_norm_backward", "qk_norm_rope")
 PROVIDERS = ("ours", "ours_again", "torch", "torch_unfused", "compile", "liger")
 LAYOUTS = ("packed", "contiguous")
-HEADS = {128: (8192 * 64, 64), 64: (8192 * 64, 64), 256: (8192 * 32, 32)}  # rows, heads
 SIZES = {"tiny": {}, "small": {}, "full": {}}
 
 
@@ -30,28 +29,21 @@ def measure(size: str) -> list[Step]:
     Edge cases are those of RoPE alone: norm_bandwidth and norm_backward have the rest.
     """
     from scripts.measure.kernels import steps
-    from scripts.measure.kernels.cells import Cell
-
-    tiny = size == "tiny"
-    names = PROVIDERS[:3] if tiny else PROVIDERS
-    dtype = "float32" if tiny else "bfloat16"
-
-    def cells(layout: str, width: int) -> list[Cell]:
-        rows, heads = (24, 3) if tiny else HEADS[width]
-        return [Cell(o, rows, width, dtype, heads, layout) for o in OPERATIONS]
+    from scripts.measure.kernels.cells import Cell, heads
 
     found = steps.streams(OPERATIONS, size)
-    if tiny:
-        found += steps.of(
-            [c for each in LAYOUTS for c in cells(each, 16)], size, 0, names
-        )
+    if size == "tiny":
+        cells = [
+            Cell(o, 24, 16, "float32", 3, each) for each in LAYOUTS for o in OPERATIONS
+        ]
+        edge = Cell(OPERATIONS[-1], 21, 16, "float32", 3, "packed", "misaligned")
+        found += steps.of(cells, size, 0, PROVIDERS[:3])
     else:
-        found += steps.of(cells("packed", 128), size, 0)
-        rest = [*cells("contiguous", 128), *cells("packed", 64), *cells("packed", 256)]
-        found += steps.of(rest, size, steps.REST)
-    edge = Cell(
-        OPERATIONS[-1], 3 * 7, 16 if tiny else 128, dtype, 3, "packed", "misaligned"
-    )
+        found += steps.of([heads(o, 128) for o in OPERATIONS], size, 0)
+        rest = [(128, "contiguous"), (64, "packed"), (256, "packed")]
+        cells = [heads(o, *each) for each in rest for o in OPERATIONS]
+        edge = Cell(OPERATIONS[-1], 21, 128, "bfloat16", 3, "packed", "misaligned")
+        found += steps.of(cells, size, steps.REST)
     return [*found, *steps.of([edge], size, steps.LAST, ("ours", "torch"))]
 
 

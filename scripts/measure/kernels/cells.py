@@ -13,6 +13,7 @@ EPS = 1e-6  # given to every provider: torch's default depends on the dtype
 BOTH = "_forward_backward"
 LARGE = ("x", "branch", "dy", "dstream")  # inputs of one row a row
 AT_ONCE = 2**28  # elements that are answered in float64 at a time
+ELEMENTS = 2**26  # of each tensor that is timed: 134 MB in bfloat16
 SUMS = ("dgain", "dbias")  # outputs that sum over rows
 
 
@@ -79,6 +80,16 @@ class Cell:
     def is_of(self, name: str) -> bool:
         """Whether it is of this norm, in any direction."""
         return self.operation.startswith(name)
+
+
+def shape(width: int) -> tuple[int, int]:
+    """As many rows as give ELEMENTS, and no fewer than 8192."""
+    return max(8192, ELEMENTS // width), width
+
+
+def heads(operation: str, width: int, layout: str = "packed") -> Cell:
+    """Narrow rows: heads of 8192 tokens, 8192 features of queries each."""
+    return Cell(operation, ELEMENTS // width, width, heads=8192 // width, layout=layout)
 
 
 def moved(cell: Cell) -> int:

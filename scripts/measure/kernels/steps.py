@@ -12,14 +12,13 @@ from dataclasses import asdict
 from functools import partial
 
 from scripts.measure.kernels import rows, timing
-from scripts.measure.kernels.cells import OPERATIONS, Cell
+from scripts.measure.kernels.cells import OPERATIONS, Cell, shape
 from scripts.measure.records import Step
 
 PROVIDERS = ("ours", "ours_again", "torch", "torch_unfused", "compile", "liger")
 WIDTHS = (4096, 16384, 1024, 8192, 2048)  # a turn each
 HEADLINE = range(len(WIDTHS))  # turns
 REST, LAST = len(WIDTHS), len(WIDTHS) + 1
-ELEMENTS = 2**26  # of each tensor: 134 MB in bfloat16
 LOST = 75  # exit status: the device is lost, a new process can go on
 # Seconds that a step is assumed to take on an H100, as long as none was timed. A
 # provider: 10 samples of some 10 replays of 1.5 ms, and as much again for capture, gate
@@ -37,11 +36,6 @@ class Lost(SystemExit):
     def __init__(self) -> None:
         print("the device is lost: run again to go on", file=sys.stderr, flush=True)
         super().__init__(LOST)
-
-
-def shape(width: int) -> tuple[int, int]:
-    """As many rows as give ELEMENTS, and no fewer than 8192."""
-    return max(8192, ELEMENTS // width), width
 
 
 def of(

@@ -1,0 +1,144 @@
+"""What was predicted of the kernels, dated, and held against what was measured."""
+
+from dataclasses import replace
+
+import pytest
+
+from scripts.experiments import norm_prediction as prediction
+from scripts.measure import records
+from scripts.measure.kernels import cards, report, rows
+from scripts.measure.kernels.cells import moved
+from scripts.measure.records import rows_problem
+from tests.tiny import check_facts_and_words, draw, select, tiny_record
+
+H100 = cards.CARDS["h100"]
+
+
+@pytest.fixture(scope="module")
+def made() -> list[dict]:
+    return [row for step in prediction.measure("small") for row in step.run()]
+
+
+@pytest.fixture
+def record(made):
+    return tiny_record("norm_prediction", made, (), date="2026-11-28T06:30:00Z")
+
+
+def test_rows(made):
+    assert rows_problem(list(made[0]), made) is None
+    assert {row["card"] for row in made} == set(cards.CARDS)
+    for row in made:
+        assert 0 < row["worst"] <= row["share"] <= row["best"] <= 1
+        assert row["seconds"] == pytest.approx(row["floor_seconds"] / row["share"])
+
+
+# The model --------------------------------------------------------------------
+
+FORWARD = {
+    "kernel": "rms_norm_forward", "constants": "ROWS=1 COLUMNS=4096", "grid": 16_384,
+    "warps": 4, "stack": 0, "shared": 16, "async_copies": 0, "programs": 8,
+}  # fmt: skip
+WALK = FORWARD | {
+    "kernel": "rms_norm_backward", "constants": "ROWS=1 COLUMNS=16384 STAGES=3",
+    "grid": 132, "warps": 16, "shared": 131_144, "async_copies": 26, "programs": 1,
+}  # fmt: skip
+
+
+def overhead(kernel: dict, operation: str, width: int, *others: dict) -> float:
+    """Middle seconds above the floor, without the start and the streaming rate."""
+    cell, rate = prediction.cell(operation, width), 3e12
+    time = prediction.seconds(cell, [kernel, *others], H100, rate, 1)
+    time -= prediction.START[1] * (1 + len(others))
+    return time * prediction.STREAMED[1] - moved(cell) / rate
+
+
+def test_tiles_on_their_way():
+    assert prediction.flight(FORWARD, 1, 132) == (8, 8192)
+    assert prediction.flight(WALK, 2, 132) == (2, 65_536)
+    one = WALK | {"shared": 98_372}  # room for one and a half
+    assert prediction.flight(one, 2, 132) == (1, 65_536)
+    assert prediction.flight(FORWARD | {"grid": 132}, 1, 132)[0] == 1
+
+
+def test_other_tiles_hide_the_latency_and_one_alone_does_not():
+    assert overhead(FORWARD, "rms_norm", 4096) == pytest.approx(0, abs=1e-9)
+    alone = FORWARD | {"programs": 1}
+    tile = 2 * 8192 / (3e12 / 132)
+    wanted = prediction.LATENCY[1] / tile * moved(prediction.cell("rms_norm", 4096))
+    assert overhead(alone, "rms_norm", 4096) == pytest.approx(wanted / 3e12)
+
+
+def test_spills_uneven_rounds_and_second_readings_cost():
+    two = overhead(WALK, "rms_norm_backward", 16_384)
+    tail = 63 / (8192 / 132) - 1  # rounds of 132 rows
+    partial = 8 * 132 * 16_384
+    cell = prediction.cell("rms_norm_backward", 16_384)
+    wanted = (moved(cell) + partial) * (1 + tail) - moved(cell)
+    assert two == pytest.approx(wanted / 3e12)
+    spilled = overhead(WALK | {"stack": 264}, "rms_norm_backward", 16_384)
+    assert spilled > 1.3 * two + moved(cell) / 3e12 / 2
+    wide = FORWARD | {"kernel": "rms_norm_forward_wide"}
+    again = overhead(wide, "rms_norm", 4096) * 3e12
+    assert again == pytest.approx(16_384 * 4096 * 2 * prediction.FROM_MEMORY[1])
+    gain = FORWARD | {"kernel": "gain_gradient"}
+    both = overhead(FORWARD, "rms_norm_backward", 4096, gain)
+    once = overhead(FORWARD, "rms_norm_backward", 4096)
+    assert (both - once) * 3e12 == pytest.approx(2 * 16_384 * 4096 * 2)
+
+
+# Beside a measurement ---------------------------------------------------------
+
+
+def gpu_record(copy: float, share: float) -> records.Record:
+    """As if an H100 had copied at a rate, and every kernel of ours at a share of it."""
+    from scripts.measure.kernels.steps import streams
+
+    found = []
+    (large,) = streams((), "full")
+    for operation in ("rms_norm", "layer_norm"):
+        cell = prediction.cell(operation, 4096)
+        seconds = moved(cell) / (share * copy)
+        found.append(rows.row(cell, "ours", device_seconds=[seconds], method="graph"))
+    cell = type(cell)(**large.cell)
+    row = rows.row(cell, "torch", method="graph")
+    found.append(row | {"device_seconds": [row["bytes"] / copy]})
+    made = tiny_record("norm_bandwidth", found, ())
+    told = made.provenance | {
+        "device": {"name": H100.driver, "kind": "gpu"}, "os": "Linux", "python": "3.12",
+        "commit": "abc1234", "method": "made", "digest": "0" * 16,
+    }  # fmt: skip
+    return replace(made, machine="nvidia-h100", size="full", provenance=told)
+
+
+def test_a_card_s_own_copy_and_shares_stand_beside_the_prediction(
+    record, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(records, "RECORDS", tmp_path)
+    assert cards.copy_rate(H100) == cards.COPY * H100.bandwidth
+    before = prediction.facts(record)
+    assert before["h100_rms_norm_4096_measured"] == report.NOTHING
+    records.save(gpu_record(2.5e12, 0.94), tmp_path)
+    assert cards.copy_rate(H100) == pytest.approx(2.5e12, rel=1e-4)  # five digits
+    after = prediction.facts(record)
+    assert after["h100_copy"] == "2.50 TB/s" and after["h100_ridge"] == "27"
+    assert after["h100_rms_norm_4096_measured"] == "94 %"
+    assert after["h100_measured"] == "2" and after["h200_measured"] == "0"
+    assert after["h100_rms_norm_4096_floor"] != before["h100_rms_norm_4096_floor"]
+    for name in ("share", "range"):
+        name = f"h100_rms_norm_4096_{name}"
+        assert after[name] == before[name]
+    (row,) = select(record.rows, card="h100", operation="rms_norm", width=4096)
+    inside = row["worst"] <= 0.94 <= row["best"]
+    assert after["h100_within"] == ("2" if inside else "0")
+    figure = draw(prediction, record, "en")
+    crosses = [line for line in figure.axes[0].lines if line.get_marker() == "x"]
+    assert list(crosses[0].get_ydata())[2] == pytest.approx(94)
+
+
+def test_facts_and_words(record):
+    check_facts_and_words(prediction, record)
+
+
+@pytest.mark.parametrize("lang", ["zh", "en"])
+def test_plot(record, lang):
+    assert len(draw(prediction, record, lang).axes) == 2
