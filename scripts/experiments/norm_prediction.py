@@ -217,9 +217,8 @@ def facts(record) -> dict[str, str]:
             # By the card's own copy once there is one.
             found[f"{at}_floor"] = duration(each["bytes"] / rate)
             found[f"{at}_share"] = report.percent(each["share"])
-            found[f"{at}_range"] = (
-                f"{100 * each['worst']:.0f}–{report.percent(each['best'])}"
-            )
+            reach = f"[{100 * each['worst']:.0f}–{100 * each['best']:.0f}]"
+            found[f"{at}_predicted"] = f"{found[f'{at}_share']} {reach}"
             found[f"{at}_measured"] = report.percent(share)
         found[f"{name}_measured"] = str(len(shares))
         found[f"{name}_within"] = str(within)

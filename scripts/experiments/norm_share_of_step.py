@@ -240,7 +240,7 @@ def _share(record, step: str, mode: str, norm: str) -> float | None:
 def _percent(share: float | None) -> str:
     from scripts.measure.spread import number
 
-    return MISSING if share is None else f"{number(100 * share, 1)} %"
+    return MISSING if share is None else f"{number(100 * share, 1)}%"
 
 
 def _milliseconds(seconds: list[float]) -> str:

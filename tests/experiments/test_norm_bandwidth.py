@@ -46,10 +46,10 @@ def test_facts_say_what_the_rows_say(record):
     facts = norm_bandwidth.facts(
         timed_by_bytes(record, {"torch": 4.0, "ours_again": 1.02})
     )
-    assert facts["rms_norm_16_ours"] == "100 %"
-    assert facts["layer_norm_24_torch"] == "25 %"
-    assert facts["rms_norm_least"] == facts["add_rms_norm_most"] == "100 %"
-    assert facts["floor"] == "2.0 %"
+    assert facts["rms_norm_16_ours"] == "100%"
+    assert facts["layer_norm_24_torch"] == "25%"
+    assert facts["rms_norm_least"] == facts["add_rms_norm_most"] == "100%"
+    assert facts["floor"] == "2.0%"
     assert facts["peers_ahead"] == "0"
     # LayerNorm moves a bias and a mean more: more time, at the same rate.
     assert float(facts["layer_over_rms_most"]) > 1

@@ -5,13 +5,19 @@ from dataclasses import replace
 import pytest
 
 from scripts.experiments import norm_prediction as prediction
-from scripts.measure import records
+from scripts.measure import digest, records
 from scripts.measure.kernels import cards, report, rows
 from scripts.measure.kernels.cells import moved
 from scripts.measure.records import rows_problem
+from scripts.measure.texts import LANGUAGES
 from tests.tiny import check_facts_and_words, draw, select, tiny_record
 
+COMMAND = "python scripts/build.py measure norm_prediction"
 H100 = cards.CARDS["h100"]
+PAGES = [
+    records.ROOT / f"docs/{lang}/pages/kernels/memory-bound.md" for lang in LANGUAGES
+]
+UNMEASURED = ("No GPU has measured it yet", "还没有任何 GPU 测过")
 
 
 @pytest.fixture(scope="module")
@@ -22,6 +28,28 @@ def made() -> list[dict]:
 @pytest.fixture
 def record(made):
     return tiny_record("norm_prediction", made, (), date="2026-11-28T06:30:00Z")
+
+
+def on_gpus() -> list[records.Record]:
+    return [r for card in cards.CARDS.values() for r in cards.of(card)]
+
+
+# The record -------------------------------------------------------------------
+
+
+def test_the_record_comes_out_again(made):
+    """Of the compiled facts that it names; a GPU's record makes it final."""
+    (found, *_) = records.find("norm_prediction")
+    if on_gpus():
+        dates = [each.provenance["date"] for each in on_gpus()]
+        assert found.provenance["date"] <= min(dates), "predicted after it was measured"
+        for page in PAGES:
+            assert not any(said in page.read_text("utf-8") for said in UNMEASURED)
+        return
+    facts = [[row["compiled"] for row in each] for each in (found.rows, made)]
+    assert facts[0] == facts[1], f"the kernels have changed: {COMMAND}"
+    assert found.rows == [records._rounded(row) for row in made]
+    assert not digest.is_stale(found)
 
 
 def test_rows(made):
@@ -121,10 +149,10 @@ def test_a_card_s_own_copy_and_shares_stand_beside_the_prediction(
     assert cards.copy_rate(H100) == pytest.approx(2.5e12, rel=1e-4)  # five digits
     after = prediction.facts(record)
     assert after["h100_copy"] == "2.50 TB/s" and after["h100_ridge"] == "27"
-    assert after["h100_rms_norm_4096_measured"] == "94 %"
+    assert after["h100_rms_norm_4096_measured"] == "94%"
     assert after["h100_measured"] == "2" and after["h200_measured"] == "0"
     assert after["h100_rms_norm_4096_floor"] != before["h100_rms_norm_4096_floor"]
-    for name in ("share", "range"):
+    for name in ("share", "predicted"):
         name = f"h100_rms_norm_4096_{name}"
         assert after[name] == before[name]
     (row,) = select(record.rows, card="h100", operation="rms_norm", width=4096)

@@ -95,7 +95,7 @@ def test_a_kind_that_fails_is_a_row_with_the_reason(monkeypatch):
     assert failed["why"] == "RuntimeError: no registers left"
     facts = norm_share_of_step.facts(gpu_record(norm_share_of_step, rows))
     assert facts["decoding_eager_rms_ours"] == facts["training_eager_bare"] == "—"
-    assert facts["decoding_eager_layer_ours"].endswith(" %")
+    assert facts["decoding_eager_layer_ours"].endswith("%")
     assert facts["failed"] == "1"
 
 
@@ -119,10 +119,10 @@ def made(record):
 def test_facts_say_what_the_rows_say(made):
     facts = norm_share_of_step.facts(made)
     assert facts["training_eager_bare"] == "2.00 ms"
-    assert facts["training_eager_rms_unfused"] == "50.0 %"
-    assert facts["decoding_eager_rms_ours"] == "20.0 %"
-    assert facts["decoding_eager_layer_torch"] == "0.0 %"
-    assert facts["floor"] == "1.0 %"
+    assert facts["training_eager_rms_unfused"] == "50.0%"
+    assert facts["decoding_eager_rms_ours"] == "20.0%"
+    assert facts["decoding_eager_layer_torch"] == "0.0%"
+    assert facts["floor"] == "1.0%"
     assert facts["training_compiled_rms_ours"] == "—"
 
 
@@ -134,7 +134,7 @@ def test_no_share_across_steps_or_methods(made):
         if (row["made"], row["norm"]) != ("torch", "none")
     ]
     facts = norm_share_of_step.facts(gpu_record(norm_share_of_step, rows))
-    assert facts["training_eager_rms_ours"] == "20.0 %"
+    assert facts["training_eager_rms_ours"] == "20.0%"
     assert facts["training_eager_layer_ours"] == "—"
     assert facts["training_eager_rms_torch"] == "—"
 

@@ -87,7 +87,7 @@ def faster_peers(record) -> list[tuple[tuple, str, float]]:
 
 
 def percent(share: float, digits: int = 0) -> str:
-    return NOTHING if isnan(share) else f"{100 * share:.{digits}f} %"
+    return NOTHING if isnan(share) else f"{100 * share:.{digits}f}%"
 
 
 def microseconds(seconds: Sequence[float] | None) -> str:

@@ -65,7 +65,7 @@ def test_common_facts(record):
     assert facts == {
         "machine": "A GPU",
         "rate_1r1w": "1.00 TB/s",
-        "floor": "1.0 %",
+        "floor": "1.0%",
         "peers_ahead": "1",
         "by_do_bench": "1",
         "edges": "2",
@@ -73,8 +73,8 @@ def test_common_facts(record):
         "skipped": "1",
         "wrong": "0",
         "failed": "0",
-        "mix_least": "80 %",
-        "mix_most": "80 %",
+        "mix_least": "80%",
+        "mix_most": "80%",
     }
 
 
@@ -107,8 +107,8 @@ def test_a_line_is_of_the_most_rows_in_one_dtype(record):
     found = replace(record, rows=[*record.rows, more, other])
     assert report.line(found, "rms_norm", "liger") == {16: pytest.approx(0.25)}
     assert report.share_facts(found, ["rms_norm"], ["liger", "ours"]) == {
-        "rms_norm_16_liger": "25 %",
-        "rms_norm_16_ours": "100 %",
-        "rms_norm_least": "100 %",
-        "rms_norm_most": "100 %",
+        "rms_norm_16_liger": "25%",
+        "rms_norm_16_ours": "100%",
+        "rms_norm_least": "100%",
+        "rms_norm_most": "100%",
     }
