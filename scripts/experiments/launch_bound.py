@@ -11,9 +11,9 @@ that users call, on thousands of rows and cold sets: what training with a norm w
 
 from functools import partial
 
-from scripts.measure.kernels.design import design
+from scripts.measure.design import Design
 from scripts.measure.records import Step
-from scripts.measure.texts import figure_words
+from scripts.measure.texts import design_words, figure_words
 
 DEVICE = "gpu"
 SEEDS = (0,)
@@ -87,7 +87,7 @@ def measure(size: str) -> list[Step]:
 
 # What was asked, and how it was held equal ---------------------------------
 
-DESIGN = design(__file__, PROVIDERS)
+DESIGN = Design(says=("none",), arms=PROVIDERS, **design_words(__file__))
 
 
 # What the page says -------------------------------------------------------

@@ -9,9 +9,9 @@ again, and so fills the gradient with zeros first: a third more bytes than are c
 Edge cases are gated at the end, as there. Residual addition comes after the headlines.
 """
 
-from scripts.measure.kernels.design import design
+from scripts.measure.design import Design
 from scripts.measure.records import Step
-from scripts.measure.texts import figure_words
+from scripts.measure.texts import design_words, figure_words
 
 DEVICE = "gpu"
 SEEDS = (0,)
@@ -36,7 +36,7 @@ def measure(size: str) -> list[Step]:
 
 # What was asked, and how it was held equal ---------------------------------
 
-DESIGN = design(__file__, PROVIDERS)
+DESIGN = Design(says=("none",), arms=PROVIDERS, **design_words(__file__))
 
 
 # What the page says -------------------------------------------------------

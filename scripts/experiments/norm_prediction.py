@@ -183,7 +183,6 @@ def measured(row: dict) -> float:
 
 def facts(record) -> dict[str, str]:
     from scripts.measure.kernels import cards, report
-    from scripts.measure.spread import duration
 
     found = {
         "date": record.date,
@@ -211,15 +210,14 @@ def facts(record) -> dict[str, str]:
                 shares.append(share)
                 within += each["worst"] <= share <= each["best"]
             at = f"{name}_{start}"
-            found[f"{start}_bytes"] = f"{each['bytes'] / 1e6:.0f} MB"
-            found[f"{start}_rows"] = f"{each['rows']:,}"
-            found[f"{start}_flight"] = f"{each['bytes_in_flight'] / 1024:.0f} KiB"
+            found[f"{start}_bytes"] = f"{each['bytes'] / 1e6:.0f}"
+            found[f"{start}_flight"] = f"{each['bytes_in_flight'] / 1024:.0f}"
             # By the card's own copy once there is one.
-            found[f"{at}_floor"] = duration(each["bytes"] / rate)
+            found[f"{at}_floor"] = f"{1e6 * each['bytes'] / rate:.0f}"
             found[f"{at}_share"] = report.percent(each["share"])
             reach = f"[{100 * each['worst']:.0f}–{100 * each['best']:.0f}]"
-            found[f"{at}_predicted"] = f"{found[f'{at}_share']} {reach}"
-            found[f"{at}_measured"] = report.percent(share)
+            found[f"{at}_predicted"] = f"{100 * each['share']:.0f} {reach}"
+            found[f"{at}_measured"] = report.percent(share).removesuffix("%")
         found[f"{name}_measured"] = str(len(shares))
         found[f"{name}_within"] = str(within)
     return found

@@ -5,9 +5,9 @@ RoPE; queries as a slice of a packed projection, which a kernel must read where 
 lie, and the same contiguous. Cells, gate and times are those of norm_bandwidth.
 """
 
-from scripts.measure.kernels.design import design
+from scripts.measure.design import Design
 from scripts.measure.records import Step
-from scripts.measure.texts import figure_words
+from scripts.measure.texts import design_words, figure_words
 
 DEVICE = "gpu"
 SEEDS = (0,)
@@ -49,7 +49,7 @@ def measure(size: str) -> list[Step]:
 
 # What was asked, and how it was held equal ---------------------------------
 
-DESIGN = design(__file__, PROVIDERS)
+DESIGN = Design(says=("none",), arms=PROVIDERS, **design_words(__file__))
 
 
 # What the page says -------------------------------------------------------

@@ -149,7 +149,7 @@ def test_a_card_s_own_copy_and_shares_stand_beside_the_prediction(
     assert cards.copy_rate(H100) == pytest.approx(2.5e12, rel=1e-4)  # five digits
     after = prediction.facts(record)
     assert after["h100_copy"] == "2.50 TB/s" and after["h100_ridge"] == "27"
-    assert after["h100_rms_norm_4096_measured"] == "94%"
+    assert after["h100_rms_norm_4096_measured"] == "94"
     assert after["h100_measured"] == "2" and after["h200_measured"] == "0"
     assert after["h100_rms_norm_4096_floor"] != before["h100_rms_norm_4096_floor"]
     for name in ("share", "predicted"):
