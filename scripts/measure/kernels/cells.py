@@ -6,13 +6,11 @@ write once; gains and statistics are counted, partial sums and caches are not.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import prod
 
 SIZE = {"float32": 4, "bfloat16": 2}
 EPS = 1e-6  # given to every provider: torch's default depends on the dtype
 BOTH = "_forward_backward"
 LARGE = ("x", "branch", "dy", "dstream")  # inputs of one row a row
-AT_ONCE = 2**28  # elements that are answered in float64 at a time
 ELEMENTS = 2**26  # of each tensor that is timed: 134 MB in bfloat16
 SUMS = ("dgain", "dbias")  # outputs that sum over rows
 
@@ -173,7 +171,7 @@ def _gaps(found: dict) -> dict:
 
 
 # What the interpreter, in which the kernels' own tests run, cannot show.
-EDGES = {"misaligned": _misaligned, "gaps": _gaps, "huge": dict}
+EDGES = {"misaligned": _misaligned, "gaps": _gaps}
 
 
 # Answers ------------------------------------------------------------------
@@ -190,23 +188,7 @@ def _layer(x, gain, bias):
 
 
 def answer(cell: Cell, inputs: dict) -> Sequence:
-    """Outputs in float64. Of a huge cell some rows at a time: not all fit."""
-    import torch
-
-    if prod(inputs["x"].shape) <= AT_ONCE or inputs["x"].dim() > 2:
-        return _answer(cell, inputs)
-    large = {k: x.split(AT_ONCE // cell.width) for k, x in inputs.items() if k in LARGE}
-    outputs = [
-        _answer(cell, inputs | dict(zip(large, part, strict=True)))
-        for part in zip(*large.values(), strict=True)
-    ]
-    return [
-        sum(parts) if name in SUMS else torch.cat(parts)
-        for name, *parts in zip(cell.spec.outputs, *outputs, strict=True)
-    ]
-
-
-def _answer(cell: Cell, inputs: dict) -> Sequence:
+    """Outputs in float64."""
     import torch
 
     if cell.is_of("stream"):

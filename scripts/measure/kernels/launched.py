@@ -35,16 +35,11 @@ def kernels(call: Callable[[], object]) -> list[list] | None:
 def read(trace: dict) -> list[list] | None:
     """The kernels of a trace, in the order in which they ran."""
     events = [e for e in trace["traceEvents"] if e.get("cat") == "kernel"]
+    told = ("registers per thread", "shared memory")
     found = []
     for event in sorted(events, key=lambda event: event["ts"]):
-        made, name = event.get("args", {}), event["name"]
-        found.append(
-            [
-                name.replace("<", "(").replace(">", ")")[:LONGEST],  # no markup
-                prod(made["grid"]) if "grid" in made else None,
-                prod(made["block"]) if "block" in made else None,
-                made.get("registers per thread"),
-                made.get("shared memory"),
-            ]
-        )
+        made = event.get("args", {})
+        name = event["name"].replace("<", "(").replace(">", ")")[:LONGEST]  # no markup
+        launch = [prod(made[k]) if k in made else None for k in ("grid", "block")]
+        found.append([name, *launch, *map(made.get, told)])
     return found or None

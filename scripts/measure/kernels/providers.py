@@ -5,8 +5,7 @@ what the operation lists. A provider that is not here, or cannot do a cell, rais
 Missing with its reason: a row says so, nothing is left out in silence.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import cache, partial
 
 from scripts.measure.kernels.cells import EPS, LARGE, Cell
@@ -16,20 +15,6 @@ BACKEND = "inductor"
 
 class Missing(Exception):
     """Why a provider has no number here."""
-
-
-@contextmanager
-def _installed() -> Iterator[None]:
-    """Around the import of a peer: one that is not here is missing.
-
-    The imports are statements, so that records name the peers' versions.
-    """
-    try:
-        yield
-    except ImportError as error:
-        package = (error.name or "a package").partition(".")[0]
-        reason = str(error).partition("\n")[0]
-        raise Missing(f"{package} is not here: {reason}") from None
 
 
 def _built_on(cell: Cell, inputs: dict, norm: Callable) -> Callable:
@@ -194,10 +179,12 @@ def forget() -> None:
 def _liger(cell: Cell, inputs: dict) -> Callable:
     if cell.operation == "qk_norm_rope" or cell.is_of("stream"):
         raise Missing("Liger has no such kernel of its own")
-    with _installed():
+    try:
         from liger_kernel.ops.fused_add_rms_norm import LigerFusedAddRMSNormFunction
         from liger_kernel.ops.layer_norm import LigerLayerNormFunction
         from liger_kernel.ops.rms_norm import LigerRMSNormFunction
+    except ImportError as error:
+        raise Missing(f"liger_kernel is not here: {error}") from None
 
     # In place the slopes, which are used again, would be overwritten. Not in place, dx
     # is filled with zeros before it is written: 8 bytes a number instead of 6.

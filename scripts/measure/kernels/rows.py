@@ -12,7 +12,7 @@ from scripts.measure.provenance import RUN
 
 LATER = (  # columns that only a finished cell fills
     *("method", "sets", "launches", "device_seconds", "call_seconds"),
-    *("relative", "ulp", "most_ulp", "same_bits", "kernels", "why"),
+    *("relative", "beyond", "most_ulp", "same_bits", "kernels", "why"),
     *("mhz", "celsius", "watt"),
 )
 
@@ -63,9 +63,8 @@ def checked(cell: Cell, call, wanted: Sequence, ours: bool) -> dict:
     call()  # compiles, in the mode that is timed
     with _poison(ours):
         first, again = call(), call()
-    found = [
-        gate.distance(each, right) for each, right in zip(first, wanted, strict=True)
-    ]
+    unit = gate.UNIT_INTERPRETED if interpreted() else gate.UNIT
+    found = [gate.distance(*pair, unit) for pair in zip(first, wanted, strict=True)]
     passed = all(
         _passes(cell, name, ours, *each)
         for name, *each in zip(cell.spec.outputs, found, first, wanted, strict=True)
@@ -74,19 +73,14 @@ def checked(cell: Cell, call, wanted: Sequence, ours: bool) -> dict:
     why = None if dtype == cell.dtype else f"its output is {dtype}"
     if ours and not same_bits:
         passed, why = False, "other bits when repeated"
-    return {
-        "status": "ok" if passed else "wrong",
-        "relative": [_finite(distance.relative) for distance in found],
-        "ulp": [_finite(distance.ulp) for distance in found],
-        "most_ulp": [_finite(distance.most_ulp) for distance in found],
-        "same_bits": same_bits,
-        "why": why,
-    }
-
-
-def _finite(value: float) -> float | None:
-    """A record holds no infinity: None where a NaN stood."""
-    return value if isfinite(value) else None
+    numbers = {
+        name: [
+            value if isfinite(value := getattr(each, name)) else None for each in found
+        ]
+        for name in ("relative", "beyond", "most_ulp")
+    }  # a record holds no infinity
+    status = "ok" if passed else "wrong"
+    return {"status": status, **numbers, "same_bits": same_bits, "why": why}
 
 
 def _dtype(tensor) -> str:
@@ -96,13 +90,12 @@ def _dtype(tensor) -> str:
 def _passes(cell: Cell, output: str, ours: bool, measured, found, wanted) -> bool:
     """Whether an output is near enough as a whole and, of ours, nearly everywhere."""
     dtype = _dtype(found)
-    most = gate.most_allowed(dtype, ours, interpreted())
+    most, beyond = gate.limits(dtype, ours, interpreted())
     if ours and output in cells.SUMS and dtype == "float32":
         most = max(most, 1e-6 * log2(max(2, cell.rows)) ** 0.5)
     if ours and found.numel() < gate.FEW:
         most = max(most, 1.1 * gate.rounding(wanted, found.dtype))
-    ulp = gate.most_ulp(dtype, ours, interpreted())
-    return measured.relative <= most and measured.ulp <= ulp
+    return measured.relative <= most and measured.beyond <= beyond
 
 
 # A cell -------------------------------------------------------------------

@@ -25,7 +25,7 @@ LOST = 75  # exit status: the device is lost, a new process can go on
 # and profiler. Compilers: what they take on two busy cores here is 0.5 a kernel of
 # Triton's, and 0.9 and 2.0 for inductor with g++ at its end, forward and backward.
 START = 20  # until the first step: imports, CUDA, inductor's first compilation
-SECONDS = {"cell": 0.5, "provider": 0.35, "call": 0.1, "edge": 1.0, "huge": 10.0}
+SECONDS = {"cell": 0.5, "provider": 0.35, "call": 0.1, "edge": 1.0}
 FORWARD = {"ours": 0.6, "liger": 0.6, "compile": 1.5}
 BACKWARD = {"ours": 1.2, "liger": 1.2, "compile": 3.5}
 
@@ -69,7 +69,7 @@ def of(
 
     def cost(cell: Cell) -> float:
         if cell.case:
-            return SECONDS["huge" if cell.case == "huge" else "edge"]
+            return SECONDS["edge"]
         each = SECONDS["provider"] + call_rounds * SECONDS["call"]
         first = BACKWARD if cell.backward else FORWARD
         compiled = sum(first.get(name, 0.0) for name in names)
@@ -116,7 +116,6 @@ def sweep(operations: Sequence[str], size: str, added: int) -> list[Step]:
         edge = [
             Cell(name, 37, 4096, case=case) for case in cases for name in operations
         ]
-        edge.append(Cell(first, 2**31 // 4096 + 4096, 4096, case="huge"))
     return [
         *streams(operations, size),
         *steps,

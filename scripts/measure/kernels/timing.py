@@ -15,8 +15,8 @@ stream that is not the default one.
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import cache, partial
+from itertools import cycle
 from math import ceil
 
 L2 = 60 * 2**20  # bytes, and more where the card says so: too large is only slower
@@ -26,18 +26,6 @@ SAMPLE = 5e-3  # seconds of replays in one sample, after those that warm up
 ROUNDS = 10
 
 Call = Callable[[], object]
-
-
-@dataclass(frozen=True)
-class Timed:
-    """Seconds for one call, one number a round; how they were taken."""
-
-    method: str  # graph, do_bench, wall
-    sets: int
-    launches: int  # in one replay
-    seconds: list[float]
-    why: str | None = None  # there is no graph
-    card: dict = field(default_factory=dict)  # mhz, celsius, watt
 
 
 def cuda() -> bool:
@@ -92,36 +80,23 @@ def sets_needed(bytes_of_one: int, least: int = 2) -> int:
 # On the device ------------------------------------------------------------
 
 
-class Pool:
-    """The memory that the graphs of one cell share: no two replays overlap."""
-
-    def __init__(self) -> None:
-        self.renew()
-
-    def renew(self) -> None:
-        import torch
-
-        self.handle = torch.cuda.graph_pool_handle() if cuda() else None
-
-
-def captured(calls: Sequence[Call], launches: int, pool: Pool):
+def captured(calls: Sequence[Call], launches: int):
     """A graph of `launches` calls; as many results as sets stay alive in it."""
     import torch
 
     for call in calls[:3]:
         call()
     graph, kept = torch.cuda.CUDAGraph(), [None] * len(calls)
+    pool = torch.cuda.graph_pool_handle()
     try:
-        with torch.cuda.graph(graph, pool=pool.handle, stream=stream()):
+        with torch.cuda.graph(graph, pool=pool, stream=stream()):
             for launch in range(launches):
                 # The oldest result makes room: outputs go round as inputs do.
                 kept[launch % len(calls)] = calls[launch % len(calls)]()
     except Exception:
         # Until torch 2.11 a capture that fails leaves its allocator capturing.
         with suppress(RuntimeError):
-            device = torch.cuda.current_device()
-            torch._C._cuda_endAllocateToPool(device, pool.handle)
-        pool.renew()
+            torch._C._cuda_endAllocateToPool(torch.cuda.current_device(), pool)
         raise
     return graph
 
@@ -151,37 +126,38 @@ def reading(work: Call) -> dict:
         finish()
 
 
-class _Timer:
-    """How a provider's calls are sampled: `work` runs `launches` of them."""
+class Timed:
+    """A provider's calls, one a set, how they are sampled, and the samples.
 
-    def __init__(self, calls: Sequence[Call], pool: Pool) -> None:
-        self.calls, self.launches, self.why = calls, len(calls), None
+    `work` runs `launches` calls; `method` is graph, do_bench or wall, and `why` says
+    why there is no graph.
+    """
+
+    def __init__(self, calls: Sequence[Call]) -> None:
+        self.calls, self.sets, self.launches = calls, len(calls), len(calls)
+        self.seconds: list[float] = []  # one number a round
+        self.why, self.card = None, {}  # mhz, celsius, watt
         calls[0]()
         finish()
-        self.work: Call = lambda: [call() for call in calls]
-        if not cuda():
-            self.method = "wall"
-            return
-        try:
-            self.method, self.work = "graph", self._graph(pool)
-        except Exception as error:  # a call that allocates by itself, waits, ...
-            finish()
-            self.method, self.launches = "do_bench", 1
-            self.why = f"no graph: {reason(error)}"
-            self.work, self.next = self._one, 0
+        self.method, self.work = "wall", lambda: [call() for call in calls]
+        if cuda():
+            try:
+                self.method, self.work = "graph", self._graph()
+            except Exception as error:  # a call that allocates by itself, waits, ...
+                finish()
+                self.method, self.launches = "do_bench", 1
+                self.why = f"no graph: {reason(error)}"
+                turns = cycle(calls)
+                self.work = lambda: next(turns)()
 
-    def _graph(self, pool: Pool) -> Call:
+    def _graph(self) -> Call:
         """A graph of all sets, once or as often as REPLAY needs."""
-        graph = captured(self.calls, self.launches, pool)
+        graph = captured(self.calls, self.launches)
         spent = benched(graph.replay)
         if spent < REPLAY:
             self.launches *= ceil(REPLAY / spent)
-            graph = captured(self.calls, self.launches, pool)
+            graph = captured(self.calls, self.launches)
         return graph.replay
-
-    def _one(self) -> object:
-        self.next = (self.next + 1) % len(self.calls)
-        return self.calls[self.next]()
 
     def sample(self) -> float:
         if self.method != "wall":
@@ -233,17 +209,15 @@ def device_times(
     first error is raised. Forward passes belong on `stream()`, before this.
     """
     stream()
-    pool, timers = Pool(), {}
-    for name, calls in providers.items():
-        if timer := _attempt(name, partial(_Timer, calls, pool), failed):
-            timers[name] = timer
-    samplers = {name: timer.sample for name, timer in timers.items()}
+    made = {
+        n: _attempt(n, partial(Timed, each), failed) for n, each in providers.items()
+    }
+    samplers = {name: timed.sample for name, timed in made.items() if timed}
     found = {}
     for name, seconds in _rounds(samplers, rounds, failed).items():
-        timer = timers[name]
-        card = reading(timer.work) if timer.method != "wall" else {}
-        made = timer.method, len(timer.calls), timer.launches
-        found[name] = Timed(*made, seconds, timer.why, card)
+        found[name] = made[name]
+        found[name].seconds = seconds
+        found[name].card = reading(made[name].work) if cuda() else {}
     return found
 
 

@@ -44,16 +44,6 @@ def test_packed_queries_lie_in_a_projection():
     assert x.stride() == (4 * 9 * 16, 9 * 16, 16, 1)
 
 
-@pytest.mark.parametrize("operation", [n for n in OPERATIONS if "rope" not in n])
-def test_an_answer_in_parts_is_that_of_the_whole(operation, monkeypatch):
-    made = cell(operation)
-    inputs = cells.inputs(made, 0, "cpu")
-    whole = cells.answer(made, inputs)
-    monkeypatch.setattr(cells, "AT_ONCE", 5 * made.width)  # 12 rows: 5, 5, 2
-    for part, each in zip(cells.answer(made, inputs), whole, strict=True):
-        assert torch.allclose(part, each, rtol=1e-14)
-
-
 def test_edges_are_what_their_names_say():
     plain = cells.inputs(cell("add_rms_norm_backward"), 0, "cpu")
     for case in ("misaligned", "gaps"):

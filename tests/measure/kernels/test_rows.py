@@ -43,7 +43,10 @@ def test_one_element_in_six_hundred_off_by_three_units_is_wrong(monkeypatch):
     assert checked(monkeypatch, made, [exact], [right])["status"] == "ok"
     wrong = checked(monkeypatch, made, [exact], [off])
     assert wrong["relative"][0] < gate.OURS["bfloat16"]  # as a whole it is near
-    assert (wrong["status"], wrong["ulp"][0]) == ("wrong", pytest.approx(3, abs=0.6))
+    assert (wrong["status"], wrong["beyond"][0]) == (
+        "wrong",
+        pytest.approx(1 / 600, 0.1),
+    )
 
 
 def rms(x, gain, eps=cells.EPS):
@@ -117,18 +120,6 @@ def test_a_few_numbers_may_be_unlucky_and_are_not_wrong(monkeypatch):
     assert found["status"] == "wrong"
 
 
-def test_few_numbers_that_are_truncated_are_wrong(monkeypatch):
-    """None is a unit off, and they are near twice as far as rounding takes them."""
-    made = cell("rms_norm", rows=1, width=64, dtype="bfloat16")
-    generator = torch.Generator().manual_seed(0)
-    exact = torch.randn(1, 64, generator=generator).double()
-    cut = (exact.float().view(torch.int32) & -(2**16)).view(torch.float32).bfloat16()
-    assert checked(monkeypatch, made, [exact], [exact.bfloat16()])["status"] == "ok"
-    found = checked(monkeypatch, made, [exact], [cut])
-    assert (found["status"], found["ulp"][0] <= gate.ULP) == ("wrong", True)
-    assert found["relative"][0] < 2.5 * gate.rounding(exact, torch.bfloat16)
-
-
 def test_missing_and_failing_peers_are_rows(monkeypatch):
     monkeypatch.setitem(providers.PROVIDERS, "torch", broken)
     found = rows.measured(cell("rms_norm"), ["ours", "torch", "liger"], rounds=2)
@@ -165,18 +156,6 @@ def test_who_fails_while_it_is_timed_is_a_row(monkeypatch):
     assert [row["status"] for row in found] == ["ok", "failed"]
     assert found[1]["why"] == "RuntimeError: out of memory"
     assert found[1]["device_seconds"] is None
-
-
-def test_inputs_that_do_not_fit_are_rows(monkeypatch):
-    def full(*_):
-        raise MemoryError("no room")
-
-    monkeypatch.setattr(rows, "interpreted", lambda: False)
-    monkeypatch.setattr(cells, "answer", full)
-    found = rows.measured(cell("rms_norm"), ["ours", "torch"], rounds=2)
-    assert {(r["status"], r["why"]) for r in found} == {
-        ("failed", "MemoryError: no room")
-    }
 
 
 def test_fresh_memory_is_poisoned_for_ours_alone(monkeypatch):

@@ -1,6 +1,6 @@
 """Rotation, graphs, fallbacks, readings of the card: on a CPU, with small fakes."""
 
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from types import SimpleNamespace
 
 import pytest
@@ -28,10 +28,7 @@ def test_sets_are_four_times_the_cache(monkeypatch):
 class Sampled:
     """A timer that writes down its turns, and fails after so many."""
 
-    method, launches, why = "wall", 1, None
-
-    def __init__(self, calls, pool):
-        self.calls = calls
+    def __init__(self, calls):
         self.name, self.left = calls[0]()
 
     def sample(self):
@@ -47,7 +44,7 @@ ORDER: list[str] = []
 
 @pytest.fixture
 def order(monkeypatch):
-    monkeypatch.setattr(timing, "_Timer", Sampled)
+    monkeypatch.setattr(timing, "Timed", Sampled)
     ORDER.clear()
     return ORDER
 
@@ -90,8 +87,7 @@ def cuda(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
     monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
-    handles = iter(range(100))
-    monkeypatch.setattr(torch.cuda, "graph_pool_handle", lambda: next(handles))
+    monkeypatch.setattr(torch.cuda, "graph_pool_handle", lambda: "a pool")
     monkeypatch.setattr(timing, "stream", lambda: "a stream")
     for name, value in (("clock_rate", 1980), ("temperature", 40), ("power_draw", 6e5)):
         monkeypatch.setattr(torch.cuda, name, lambda value=value: value)
@@ -105,7 +101,7 @@ def test_a_graph_holds_whole_rounds_of_sets(cuda, monkeypatch, each, sets, launc
     """As many as last REPLAY; a sample is the time of one launch."""
     asked = []
 
-    def captured(calls, launches, pool):
+    def captured(calls, launches):
         asked.append(launches)
         return SimpleNamespace(replay=lambda: launches * each)
 
@@ -119,7 +115,7 @@ def test_a_graph_holds_whole_rounds_of_sets(cuda, monkeypatch, each, sets, launc
 
 
 def test_what_has_no_graph_says_why_and_is_timed_call_by_call(cuda, monkeypatch):
-    def refused(calls, launches, pool):
+    def refused(calls, launches):
         raise RuntimeError("operation not permitted\nwhen stream is capturing")
 
     seen = []
@@ -129,44 +125,33 @@ def test_what_has_no_graph_says_why_and_is_timed_call_by_call(cuda, monkeypatch)
     found = timing.device_times({"a": calls}, rounds=3)["a"]
     assert found.method == "do_bench" and found.launches == 1
     assert found.why == "no graph: RuntimeError: operation not permitted"
-    assert seen[:4] == [0, 1, 0, 1]
+    assert seen[:4] == [0, 0, 1, 0]  # the first one compiles
 
 
-@pytest.fixture
-def graphs(cuda, monkeypatch):
-    """torch's captures, with what they were given; `fails` makes the end raise."""
-    seen = SimpleNamespace(given=[], ended=[], fails=False)
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_graph_is_taken_up_on_the_stream_of_the_forward_pass(
+    cuda, monkeypatch, fails
+):
+    """And a capture that fails leaves no allocator capturing."""
+    order, given, ended = [], [], []
 
     @contextmanager
-    def graph(made, **given):
-        seen.given.append(given)
+    def graph(made, **options):
+        given.append(options)
         yield
-        if seen.fails:
+        if fails:
             raise RuntimeError("capture failed")
 
     monkeypatch.setattr(torch.cuda, "graph", graph)
     monkeypatch.setattr(torch.cuda, "CUDAGraph", lambda: "a graph")
     end = "_cuda_endAllocateToPool"
-    monkeypatch.setattr(torch._C, end, lambda *of: seen.ended.append(of), raising=False)
-    return seen
-
-
-def test_a_graph_is_taken_up_on_the_stream_of_the_forward_pass(graphs):
-    order, pool = [], timing.Pool()
+    monkeypatch.setattr(torch._C, end, lambda *of: ended.append(of), raising=False)
     calls = [lambda i=i: order.append(i) for i in range(2)]
-    assert timing.captured(calls, 5, pool) == "a graph"
+    with pytest.raises(RuntimeError, match="failed") if fails else nullcontext():
+        assert timing.captured(calls, 5) == "a graph"
     assert order == [0, 1, *[0, 1, 0, 1, 0]]
-    assert graphs.given == [{"pool": pool.handle, "stream": "a stream"}]
-    assert not graphs.ended
-
-
-def test_a_capture_that_fails_leaves_no_allocator_capturing(graphs):
-    graphs.fails, pool = True, timing.Pool()
-    before = pool.handle
-    with pytest.raises(RuntimeError, match="capture failed"):
-        timing.captured([lambda: None], 1, pool)
-    assert graphs.ended == [(0, before)]
-    assert pool.handle != before
+    assert given == [{"pool": "a pool", "stream": "a stream"}]
+    assert ended == [(0, "a pool")] * fails
 
 
 def test_a_device_that_does_not_answer_is_lost(monkeypatch):
