@@ -157,8 +157,9 @@ def measure(options) -> int:
 
     if options.dry_run:
         left = options.deadline or float("inf")
-        for end, *what in runner.simulate(options.names, options.size or "full", left):
-            print(f"{end:6.0f} s", *what)
+        found = runner.simulate(options.names, options.size or "full", left)
+        for end, name, cell in found:
+            print(f"{end:6.0f} s  {name} ({runner.shown(cell)})")
         return 0
     journal = HERE / options.journal if options.journal else runner.CACHE
     journal.mkdir(parents=True, exist_ok=True)  # now, not after the first step

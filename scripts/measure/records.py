@@ -64,7 +64,8 @@ class Step:
     size); ``run`` returns its raw rows, dicts with the same keys each. A
     ``timed`` step measures seconds: nothing else runs beside it. ``cost`` is
     its expected time relative to the other steps, for the time left. Steps of an
-    earlier ``turn`` run first, whichever experiment they belong to.
+    earlier ``turn`` run first, whichever experiment they belong to; where steps take
+    turns, costs are seconds.
     """
 
     cell: dict

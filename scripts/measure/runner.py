@@ -168,7 +168,8 @@ def trial(name: str, size: str = "tiny", folder: Path = EXPERIMENTS) -> Record:
     return _record(name, module, size, rows, folder)
 
 
-def _shown(cell: dict) -> str:
+def shown(cell: dict) -> str:
+    """A step's cell in one line."""
     return ", ".join(f"{key} {value}" for key, value in cell.items())
 
 
@@ -230,16 +231,20 @@ class _Run:
         return len(self.steps) - len(self.todo())
 
     def expected(self, todo: Sequence[int]) -> float:
-        """Seconds of these steps by the pace of those done; 0 when none is."""
+        """Seconds of these steps by the pace of those done.
+
+        When none is: their cost where steps take turns, else 0.
+        """
         known = [
             (self.journal.seconds[key], step.cost)
             for key, step in zip(self.keys, self.steps, strict=True)
             if key in self.journal.seconds
         ]
-        if not known:
-            return 0.0
-        seconds, cost = map(sum, zip(*known, strict=True))
-        return seconds / cost * sum(self.steps[index].cost for index in todo)
+        pace = float(any(step.turn for step in self.steps))
+        if known:
+            seconds, cost = map(sum, zip(*known, strict=True))
+            pace = seconds / cost
+        return pace * sum(self.steps[index].cost for index in todo)
 
     def fits(self, index: int) -> bool:
         """Whether the step can be begun: it should end in the time left."""
@@ -288,7 +293,7 @@ def _work(run: _Run, todo: list[int]) -> None:
             _checked(run.name, step, known, rows)
             run.journal.append(step.cell, rows, seconds)
             known = known or rows
-            text = f"{run.name} {run.done}/{len(run.steps)} ({_shown(step.cell)}) "
+            text = f"{run.name} {run.done}/{len(run.steps)} ({shown(step.cell)}) "
             text += duration(seconds)
             if left := run.todo():
                 left = run.expected(left) / (processes or 1)

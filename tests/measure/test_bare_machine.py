@@ -19,7 +19,7 @@ def run(*arguments: str):
     ("arguments", "says"),
     [
         ("measure running_maximum_loss --size tiny", "size 'tiny' is never recorded"),
-        ("measure norm_bandwidth norm_backward --dry-run", "'width': 16384"),
+        ("measure norm_bandwidth norm_backward --dry-run", "width 16384"),
         ("accept no_such_file.json", "no such file"),
         ("restamp running_maximum_loss", "no record is stale"),
         ("examine no_such_module:f", "no module 'no_such_module'"),

@@ -26,6 +26,7 @@ SECONDS = 240
 def ran(seconds: float, names=ALL) -> list[dict]:
     """The cells, each with its experiment, of a run of so many seconds."""
     found = simulate(names, deadline=seconds - steps.START)
+    assert found[-1][0] + steps.START <= seconds
     return [{"name": name, **cell} for _, name, cell in found]
 
 
