@@ -215,8 +215,8 @@ def facts(record) -> dict[str, str]:
             # By the card's own copy once there is one.
             found[f"{at}_floor"] = f"{1e6 * each['bytes'] / rate:.0f}"
             found[f"{at}_share"] = report.percent(each["share"])
-            reach = f"[{100 * each['worst']:.0f}–{100 * each['best']:.0f}]"
-            found[f"{at}_predicted"] = f"{100 * each['share']:.0f} {reach}"
+            three = (each[case] for case in ("worst", "share", "best"))
+            found[f"{at}_predicted"] = "·".join(f"{100 * share:.0f}" for share in three)
             found[f"{at}_measured"] = report.percent(share).removesuffix("%")
         found[f"{name}_measured"] = str(len(shares))
         found[f"{name}_within"] = str(within)
