@@ -67,7 +67,8 @@ def held(kernel: dict) -> tuple[int, int]:
 def flight(kernel: dict, reads: int, sms: int) -> tuple[int, int]:
     """Tiles that an SM has on their way, and the bytes that are read of each."""
     tile = held(kernel)[1] * SIZE * reads
-    buffers = max(1, kernel["shared"] // tile) if kernel["async_copies"] else 1
+    buffers = kernel["shared"] // tile if kernel["async_copies"] else 1
+    buffers = kernel.get("buffers") or max(1, buffers)
     return buffers * min(kernel["programs"], ceil(kernel["grid"] / sms)), tile
 
 

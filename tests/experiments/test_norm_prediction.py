@@ -85,6 +85,7 @@ def test_tiles_on_their_way():
     assert prediction.flight(WALK, 2, 132) == (2, 65_536)
     one = WALK | {"shared": 98_372}  # room for one and a half
     assert prediction.flight(one, 2, 132) == (1, 65_536)
+    assert prediction.flight(one | {"buffers": 3}, 2, 132)[0] == 3  # as counted
     assert prediction.flight(FORWARD | {"grid": 132}, 1, 132)[0] == 1
 
 
