@@ -126,29 +126,33 @@ def common_facts(record) -> dict[str, str]:
     return found | range_facts("mix", shares)
 
 
-def line(record, operation: str, provider: str, **wanted) -> dict[int, float]:
-    """Width -> share of the copy, at the most rows, in bfloat16 where there is one."""
+def by_width(record, operation: str, provider: str, **wanted) -> dict[int, dict]:
+    """Width -> the row with the most rows, in bfloat16 where there is one."""
     rows = timed(record, operation=operation, provider=provider, **wanted)
     dtypes = {row["dtype"] for row in rows}
     dtype = "bfloat16" if "bfloat16" in dtypes else "float32"
-    found: dict[int, tuple[int, float]] = {}
-    for row in rows:
-        share = row["rows"], share_of_copy(record, row)
-        if row["dtype"] == dtype and not isnan(share[1]):
-            found[row["width"]] = max(found.get(row["width"], share), share)
-    return {width: share for width, (_, share) in sorted(found.items())}
+    rows = sorted(rows, key=lambda row: (row["width"], row["rows"]))
+    return {row["width"]: row for row in rows if row["dtype"] == dtype}
+
+
+def line(record, operation: str, provider: str, **wanted) -> dict[int, float]:
+    """Width -> share of the copy."""
+    rows = by_width(record, operation, provider, **wanted)
+    shares = {width: share_of_copy(record, row) for width, row in rows.items()}
+    return {width: share for width, share in shares.items() if not isnan(share)}
 
 
 def share_facts(
     record, operations: Sequence[str], providers: Sequence[str]
 ) -> dict[str, str]:
-    """Shares by operation, width and provider; ours at its least and most."""
+    """Shares and times by operation, width and provider; ours at its least and most."""
     found = {}
     for operation in operations:
         for provider in providers:
-            shares = line(record, operation, provider)
-            for width, share in shares.items():
-                found[f"{operation}_{width}_{provider}"] = percent(share)
+            for width, row in by_width(record, operation, provider).items():
+                name = f"{operation}_{width}_{provider}"
+                found[name] = percent(share_of_copy(record, row))
+                found[f"{name}_time"] = microseconds(row["device_seconds"])
         ours = line(record, operation, OURS).values()
         found |= range_facts(operation, ours)
     return found

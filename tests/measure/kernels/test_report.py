@@ -85,7 +85,7 @@ def test_a_record_without_copies_has_no_shares(record):
     assert facts["rate_1r1w"] == facts["mix_most"] == "—"
     assert report.line(bare, "rms_norm", "ours") == {}
     found = report.share_facts(bare, ["rms_norm"], ["ours"])
-    assert found == {"rms_norm_least": "—", "rms_norm_most": "—"}
+    assert found["rms_norm_16_ours"] == found["rms_norm_least"] == "—"
 
 
 def test_a_line_is_of_the_most_rows_in_one_dtype(record):
@@ -95,7 +95,9 @@ def test_a_line_is_of_the_most_rows_in_one_dtype(record):
     assert report.line(found, "rms_norm", "liger") == {16: pytest.approx(0.25)}
     assert report.share_facts(found, ["rms_norm"], ["liger", "ours"]) == {
         "rms_norm_16_liger": "25%",
+        "rms_norm_16_liger_time": "4000 µs",
         "rms_norm_16_ours": "100%",
+        "rms_norm_16_ours_time": "1000 µs",
         "rms_norm_least": "100%",
         "rms_norm_most": "100%",
     }
