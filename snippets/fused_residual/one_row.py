@@ -30,7 +30,8 @@ def by_rows(x, b, gain, eps: float = 1e-6) -> tuple[torch.Tensor, torch.Tensor]:
     rows, width = x.shape
     s, y = torch.empty_like(x), torch.empty_like(x)
     columns = triton.next_power_of_2(width)
-    one_row[(rows,)](x, b, gain, s, y, eps, WIDTH=width, COLUMNS=columns)
+    with torch.cuda.device_of(x):
+        one_row[(rows,)](x, b, gain, s, y, eps, WIDTH=width, COLUMNS=columns)
     return s, y
 
 

@@ -31,7 +31,8 @@ def add_rms_norm_op(
             "call .contiguous() first"
         )
     if runs_kernels(x):
-        return add_forward(x, branch, gain, eps)
+        with torch.cuda.device_of(x):
+            return add_forward(x, branch, gain, eps)
     stream = (x + branch).contiguous()
     wide = stream.float()
     rstd = torch.rsqrt(wide.square().mean(dim=-1, keepdim=True) + eps)
@@ -59,7 +60,8 @@ def add_rms_norm_backward_op(
 ) -> tuple[Tensor, Tensor]:
     """The gradients of x (and of branch: they are the same) and of the gain."""
     if runs_kernels(stream):
-        return add_backward(dy, dstream, stream, gain, rstd)
+        with torch.cuda.device_of(stream):
+            return add_backward(dy, dstream, stream, gain, rstd)
     scale = rstd.view(*stream.shape[:-1], 1)
     unit, slope = stream.float() * scale, dy.float()
     dgain = (slope * unit).view(-1, stream.shape[-1]).sum(dim=0)

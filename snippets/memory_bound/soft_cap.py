@@ -93,11 +93,12 @@ def soft_cap(x: Tensor, cap: float) -> Tensor:
     y = torch.empty_like(x)
     if size := x.numel():
         grid = (triton.cdiv(size, BLOCK),)  # (3)!
-        soft_cap_kernel[grid](x, y, size, cap, BLOCK)
+        with torch.cuda.device_of(x):  # (4)!
+            soft_cap_kernel[grid](x, y, size, cap, BLOCK)
     return y
 
 
-@soft_cap.register_fake  # (4)!
+@soft_cap.register_fake  # (5)!
 def _(x: Tensor, cap: float) -> Tensor:
     return torch.empty_like(x)
 
@@ -117,7 +118,8 @@ def soft_cap_backward(dy: Tensor, x: Tensor, cap: float) -> Tensor:
     dx = torch.empty_like(x)
     if size := x.numel():
         grid = (triton.cdiv(size, BLOCK),)
-        soft_cap_slope_kernel[grid](dy, x, dx, size, cap, BLOCK)
+        with torch.cuda.device_of(x):
+            soft_cap_slope_kernel[grid](dy, x, dx, size, cap, BLOCK)
     return dx
 
 

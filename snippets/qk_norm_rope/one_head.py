@@ -40,9 +40,10 @@ def by_heads(x, gain, cos, sin, eps: float = 1e-6) -> torch.Tensor:
     y = torch.empty(x.shape, dtype=x.dtype, device=x.device)
     strides = x.stride(1), x.stride(2)  # a batch follows as a token does
     programs = batch * time * heads
-    one_head[(programs,)](
-        x, gain, cos, sin, y, time, heads, *strides, eps, HALF=width // 2
-    )
+    with torch.cuda.device_of(x):
+        one_head[(programs,)](
+            x, gain, cos, sin, y, time, heads, *strides, eps, HALF=width // 2
+        )
     return y
 
 

@@ -54,7 +54,8 @@ def qk_norm_rope_op(
     """y and rstd."""
     check_heads(x, gain, cos, sin)
     if runs_kernels(x):
-        return forward(x, gain, cos, sin, eps)
+        with torch.cuda.device_of(x):
+            return forward(x, gain, cos, sin, eps)
     wide = x.float()
     rstd = torch.rsqrt(wide.square().mean(dim=-1, keepdim=True) + eps)
     y = turned(wide * rstd * gain.float(), cos, sin).to(x.dtype)
@@ -79,7 +80,8 @@ def qk_norm_rope_backward_op(
 ) -> tuple[Tensor, Tensor]:
     """The gradients of x and gain; the angles get none."""
     if runs_kernels(x):
-        return backward(dy, x, gain, cos, sin, rstd)
+        with torch.cuda.device_of(x):
+            return backward(dy, x, gain, cos, sin, rstd)
     scale = rstd.view(*x.shape[:-1], 1)
     unit = x.float() * scale
     slope = turned(dy.float(), cos, -sin)

@@ -8,7 +8,8 @@ def worst_error(x, way):
     """Largest relative error of a row's variance, and rows below zero."""
     rows, width = x.shape
     found = torch.empty(rows, device=x.device)
-    variance_of_row[(rows,)](x, found, width, 512, way)
+    with torch.cuda.device_of(x):
+        variance_of_row[(rows,)](x, found, width, 512, way)
     right = x.double().var(dim=-1, correction=0)
     return float((found / right - 1).abs().max()), int((found < -1e-5).sum())
 

@@ -28,7 +28,8 @@ def by_rows(x, gain, bias, eps: float = 1e-5) -> torch.Tensor:
     """LayerNorm of x, (rows, width) and contiguous, in the dtype of x."""
     rows, width = x.shape
     y, columns = torch.empty_like(x), triton.next_power_of_2(width)
-    one_row[(rows,)](x, gain, bias, y, eps, WIDTH=width, COLUMNS=columns)
+    with torch.cuda.device_of(x):
+        one_row[(rows,)](x, gain, bias, y, eps, WIDTH=width, COLUMNS=columns)
     return y
 
 

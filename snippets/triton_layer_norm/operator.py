@@ -21,7 +21,8 @@ def layer_norm_op(
         )
     check(x, bias, "bias")
     if runs_kernels(x):
-        return forward(x, gain, bias, eps)
+        with torch.cuda.device_of(x):
+            return forward(x, gain, bias, eps)
     wide = x.float()
     mean = wide.mean(dim=-1, keepdim=True)
     centred = wide - mean
@@ -49,7 +50,8 @@ def layer_norm_backward_op(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The gradients of x, gain and bias."""
     if runs_kernels(x):
-        return backward(dy, x, gain, mean, rstd)
+        with torch.cuda.device_of(x):
+            return backward(dy, x, gain, mean, rstd)
     scale = rstd.view(*x.shape[:-1], 1)
     unit = (x.float() - mean.view(scale.shape)) * scale
     slope = dy.float()

@@ -44,7 +44,8 @@ def rms_norm_op(x: Tensor, gain: Tensor, eps: float) -> tuple[Tensor, Tensor]:
     """y and rstd; what torch.compile and torch.export see is one node."""
     check(x, gain)
     if runs_kernels(x):
-        return forward(x, gain, eps)
+        with torch.cuda.device_of(x):
+            return forward(x, gain, eps)
     wide = x.float()
     rstd = torch.rsqrt(wide.square().mean(dim=-1, keepdim=True) + eps)
     y = (wide * rstd * gain.float()).to(x.dtype)
@@ -67,7 +68,8 @@ def rms_norm_backward_op(
 ) -> tuple[Tensor, Tensor]:
     """The gradients of x and gain."""
     if runs_kernels(x):
-        return backward(dy, x, gain, rstd)
+        with torch.cuda.device_of(x):
+            return backward(dy, x, gain, rstd)
     scale = rstd.view(*x.shape[:-1], 1)
     unit, slope = x.float() * scale, dy.float()
     dgain = (slope * unit).view(-1, x.shape[-1]).sum(dim=0)

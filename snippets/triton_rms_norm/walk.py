@@ -42,7 +42,8 @@ def by_walking(dy, x, gain, eps: float = 1e-6, programs: int = 2):
     dx = torch.empty_like(x)
     partial = torch.empty(programs, width, device=x.device)
     sizes = {"WIDTH": width, "COLUMNS": triton.next_power_of_2(width)}
-    walk[(programs,)](dy, x, gain, rstd, dx, partial, rows, **sizes)
+    with torch.cuda.device_of(x):
+        walk[(programs,)](dy, x, gain, rstd, dx, partial, rows, **sizes)
     return dx, partial.sum(0).to(gain.dtype)
 
 

@@ -170,7 +170,8 @@ def recording(found: list[dict]) -> Iterator[None]:
     from triton.runtime.jit import JITFunction
 
     launch, seen = JITFunction.run, set()
-    properties = torch.cuda.get_device_properties
+    stood_in = ("get_device_properties", "_exchange_device", "_maybe_exchange_device")
+    real = {name: getattr(torch.cuda, name) for name in stood_in}
 
     def stand_in(value):
         return Pointer(value) if isinstance(value, torch.Tensor) else value
@@ -190,12 +191,14 @@ def recording(found: list[dict]) -> Iterator[None]:
     driver.set_active(Device())
     JITFunction.run = run
     torch.cuda.get_device_properties = lambda device=None: Properties
+    torch.cuda._exchange_device = torch.cuda._maybe_exchange_device = int
     try:
         with FakeTensorMode():
             yield
     finally:
         JITFunction.run = launch
-        torch.cuda.get_device_properties = properties
+        for name, function in real.items():
+            setattr(torch.cuda, name, function)
 
 
 def recorded(function: Callable, calls: Sequence[Sequence]) -> list[list[dict]]:
