@@ -15,6 +15,7 @@ from math import prod
 
 import pytest
 import torch
+import triton.language as tl
 from torch import Tensor
 
 from scripts.site.reading.source import ROOT
@@ -261,7 +262,12 @@ def far_programs():
         yield
 
 
-NARROW = {"WHOLE_FORWARD": 1024, "WHOLE_BACKWARD": 512, "PIECE": 256}  # columns
+NARROW = {  # columns
+    "WHOLE_FORWARD": 1024,
+    "WHOLE_BACKWARD": 512,
+    "PIECE": 256,
+    "SINGLE": tl.constexpr(512),
+}
 
 
 def narrowed(check: Callable) -> Callable:

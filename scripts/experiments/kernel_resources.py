@@ -5,9 +5,11 @@ compiler and assembler for compute capability 9.0, which needs no GPU. A row is 
 kernel of one call: the operator's launch in columns `kernel` to `stages`, then
 registers and stack bytes a thread (what does not fit into registers lies on the
 stack, in memory), shared memory in bytes, instructions of each kind in the whole
-program, loops counted once, and how many programs an SM can hold by registers, by
-warps and by shared memory. `loose` names arguments whose multiples of 16 the
-compiler does not know. The first kernel of a call is its `main` one.
+program, loops counted once, `loads_first` of them before the first wait for a load,
+`buffers` that a loop fills with each tensor that it loads ahead, and how many
+programs an SM can hold by registers, by warps and by shared memory. `loose` names
+arguments whose multiples of 16 the compiler does not know. The first kernel of a call
+is its `main` one.
 """
 
 from functools import partial
@@ -36,6 +38,7 @@ TICKS = (128, 1024, 8192, 65536)
 SHOWN = (  # columns that are facts
     *("kernel", "grid", "warps", "registers", "stack", "shared"),
     *("programs", "loads_16", "loads_narrow", "async_copies", "barriers"),
+    *("loads_first", "buffers"),
 )
 ANY = 4096  # the width of what does not depend on it
 FAMILIES = {  # name, in front of _forward and _backward: widths

@@ -2,6 +2,7 @@
 import triton
 import triton.language as tl
 
+from snippets.triton_rms_norm.backward import fetch, now
 from snippets.triton_rms_norm.forward import EARLY, offset
 
 
@@ -58,12 +59,12 @@ def add_rms_norm_backward(
         place = offset(row, WIDTH)[:, None] + column[None, :]
         scale = tl.load(rstd + row, mask=row < rows, other=0.0)[:, None]
         value = tl.load(stream + place, mask=inside, other=0.0)
-        slope = tl.load(dy + place, mask=inside, other=0.0).to(tl.float32)
-        below = tl.load(dstream + place, mask=inside, other=0.0)
+        slope = fetch(dy + place, inside, COLUMNS).to(tl.float32)
+        below = fetch(dstream + place, inside, COLUMNS)
         unit = value.to(tl.float32) * scale
         total += slope * unit
         if COLUMNS > EARLY:
-            weight = tl.load(gain + column, mask=column < WIDTH, other=0.0)
+            weight = now(gain + column, column < WIDTH)
         slope *= weight.to(tl.float32)[None, :]
         along = tl.sum(slope * unit, axis=1)[:, None] / WIDTH
         result = (slope - unit * along) * scale + below.to(tl.float32)

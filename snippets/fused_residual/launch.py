@@ -57,7 +57,7 @@ def add_backward(
     dx = torch.empty_like(stream)
     if not rows:
         return dx, torch.zeros_like(gain)
-    shape = walk(width, 3 * stream.element_size())
+    shape = walk(width, stream.element_size(), tensors=3)
     most = programs(stream.device, shape["num_warps"])
     count = min(most, triton.cdiv(rows, shape["ROWS"]))
     partial = gain.new_empty((1, count, width), dtype=torch.float32)

@@ -2,7 +2,14 @@
 import triton
 import triton.language as tl
 
-from snippets.triton_rms_norm.forward import EARLY, offset, piece, row_start
+from snippets.triton_rms_norm.backward import fetch, now
+from snippets.triton_rms_norm.forward import (
+    EARLY,
+    kept,
+    offset,
+    piece,
+    row_start,
+)
 
 
 @triton.jit(do_not_specialize=["rows"])
@@ -34,20 +41,23 @@ def layer_norm_backward(
         value = tl.load(
             x + start[:, None] + column[None, :], mask=inside, other=0.0
         )
-        slope = tl.load(
-            dy + offset(row, WIDTH)[:, None] + column[None, :],
-            mask=inside,
-            other=0.0,
+        loaded = fetch(
+            dy + offset(row, WIDTH)[:, None] + column[None, :], inside, COLUMNS
         )
         unit = (value.to(tl.float32) - middle) * scale  # (1)!
-        slope = slope.to(tl.float32)
+        slope = loaded.to(tl.float32)
         gain_total += slope * unit
         bias_total += slope  # (2)!
         if COLUMNS > EARLY:
-            weight = tl.load(gain + column, mask=column < WIDTH, other=0.0)
+            weight = now(gain + column, column < WIDTH)
         slope *= weight.to(tl.float32)[None, :]
         along = tl.sum(slope * unit, axis=1)[:, None] / WIDTH
         level = tl.sum(slope, axis=1)[:, None] / WIDTH
+        if COLUMNS > EARLY:  # (3)!
+            loaded, value = kept(loaded, along), kept(value, along)
+            unit = (value.to(tl.float32) - middle) * scale
+            slope = loaded.to(tl.float32)
+            slope *= kept(weight[None, :], along).to(tl.float32)
         result = (slope - level - unit * along) * scale
         tl.store(
             dx + offset(row, WIDTH)[:, None] + column[None, :],

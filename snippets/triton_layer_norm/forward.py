@@ -2,7 +2,14 @@
 import triton
 import triton.language as tl
 
-from snippets.triton_rms_norm.forward import EARLY, offset, piece, row_start
+from snippets.triton_rms_norm.forward import (
+    EARLY,
+    SINGLE,
+    kept,
+    offset,
+    piece,
+    row_start,
+)
 
 
 @triton.jit(do_not_specialize=["rows"])
@@ -19,16 +26,21 @@ def layer_norm_forward(
     if COLUMNS <= EARLY:
         weight = tl.load(gain + column, mask=column < WIDTH, other=0.0)
         shift = tl.load(bias + column, mask=column < WIDTH, other=0.0)
-    value = tl.load(
+    loaded = tl.load(
         x + start[:, None] + column[None, :], mask=inside, other=0.0
     )
-    value = value.to(tl.float32)
+    value = loaded.to(tl.float32)
     middle = tl.sum(value, axis=1) / WIDTH
+    if COLUMNS > SINGLE:  # (1)!
+        value = kept(loaded, middle[:, None]).to(tl.float32)
     centred = tl.where(inside, value - middle[:, None], 0.0)
     scale = tl.rsqrt(tl.sum(centred * centred, axis=1) / WIDTH + eps)
     if COLUMNS > EARLY:
         weight = tl.load(gain + column, mask=column < WIDTH, other=0.0)
         shift = tl.load(bias + column, mask=column < WIDTH, other=0.0)
+    if COLUMNS > SINGLE:
+        value = kept(loaded, scale[:, None]).to(tl.float32)
+        centred = value - middle[:, None]
     result = centred * scale[:, None] * weight.to(tl.float32)[None, :]
     result += shift.to(tl.float32)[None, :]
     target = offset(row, WIDTH)[:, None] + column[None, :]

@@ -15,11 +15,11 @@ from snippets.triton_layer_norm.forward import (
 from snippets.triton_rms_norm.launch import (
     PIECE,
     WHOLE_BACKWARD,
-    WHOLE_FORWARD,
     programs,
     summed,
     tile,
     walk,
+    whole,
 )
 from snippets.triton_rms_norm.rows import row_layout
 
@@ -33,7 +33,7 @@ def forward(
     y = torch.empty(x.shape, dtype=x.dtype, device=x.device)
     mean = torch.empty(rows, dtype=torch.float32, device=x.device)
     rstd = torch.empty_like(mean)
-    if rows and width > WHOLE_FORWARD:
+    if rows and not whole(width, x, gain):
         layer_norm_forward_wide[(rows,)](
             x, gain, bias, y, mean, rstd, *layout, eps, width, PIECE,
             num_warps=16,
@@ -61,7 +61,7 @@ def backward(
     if not rows:
         return dx, torch.zeros_like(gain), torch.zeros_like(gain)
     dy = dy.contiguous()
-    shape = walk(width, 3 * x.element_size())  # (1)!
+    shape = walk(width, x.element_size())
     if width > WHOLE_BACKWARD:
         count = max(1, programs(x.device, 8) * 1024 // width)
     else:

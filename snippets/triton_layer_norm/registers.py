@@ -3,7 +3,7 @@ from snippets.triton_rms_norm.launch import walk
 
 print("width threads RMSNorm LayerNorm available")
 for width in (1024, 4096, 8192, 16_384):
-    rows, columns, warps, _ = walk(width, 4).values()
+    rows, columns, warps, _ = walk(width, 2).values()
     threads = 32 * warps
     each = rows * columns // threads  # an array of the tile's size
     gain = columns // threads if columns <= EARLY.value else 0

@@ -4,6 +4,28 @@ import triton.language as tl
 
 from snippets.triton_rms_norm.forward import EARLY, offset, piece, row_start
 
+AHEAD = tl.constexpr(32_768)  # bytes of a row that is loaded ahead as a whole
+
+
+@triton.jit
+def now(place, inside):
+    """tl.load that no loop does ahead, since it is in an if."""
+    value = tl.zeros(place.shape, place.dtype.element_ty)
+    if tl.num_programs(1) == 1:  # always, and only the launch knows it
+        value = tl.load(place, mask=inside, other=0.0)
+    return value
+
+
+@triton.jit
+def fetch(place, inside, COLUMNS: tl.constexpr):
+    """tl.load, which a loop may do ahead; now, in rows beyond AHEAD."""
+    size = place.dtype.element_ty.primitive_bitwidth // 8
+    if COLUMNS * size <= AHEAD:
+        value = tl.load(place, mask=inside, other=0.0)
+    else:
+        value = now(place, inside)
+    return value
+
 
 @triton.jit(do_not_specialize=["rows"])
 def rms_norm_backward(
@@ -31,16 +53,14 @@ def rms_norm_backward(
         value = tl.load(
             x + start[:, None] + column[None, :], mask=inside, other=0.0
         )
-        slope = tl.load(
-            dy + offset(row, WIDTH)[:, None] + column[None, :],
-            mask=inside,
-            other=0.0,
+        slope = fetch(  # (3)!
+            dy + offset(row, WIDTH)[:, None] + column[None, :], inside, COLUMNS
         )
         unit = value.to(tl.float32) * scale
         slope = slope.to(tl.float32)
         total += slope * unit
-        if COLUMNS > EARLY:  # (3)!
-            weight = tl.load(gain + column, mask=column < WIDTH, other=0.0)
+        if COLUMNS > EARLY:  # (4)!
+            weight = now(gain + column, column < WIDTH)
         slope *= weight.to(tl.float32)[None, :]
         along = tl.sum(slope * unit, axis=1)[:, None] / WIDTH
         result = (slope - unit * along) * scale

@@ -3,6 +3,7 @@ import triton
 import triton.language as tl
 
 EARLY = tl.constexpr(8192)  # columns up to which the gain is loaded first
+SINGLE = tl.constexpr(16_384)  # ... and up to which a row waits in float32
 
 
 @triton.jit
@@ -36,13 +37,14 @@ def rms_norm_forward(
     start = row_start(row, heads, token_stride, head_stride, ALIGN)
     if COLUMNS <= EARLY:  # (2)!
         weight = tl.load(gain + column, mask=column < WIDTH, other=0.0)
-    value = tl.load(
-        x + start[:, None] + column[None, :], mask=inside, other=0.0
-    )
-    value = value.to(tl.float32)
+    place = x + start[:, None] + column[None, :]
+    loaded = tl.load(place, mask=inside, other=0.0)
+    value = loaded.to(tl.float32)
     scale = tl.rsqrt(tl.sum(value * value, axis=1) / WIDTH + eps)  # (3)!
     if COLUMNS > EARLY:
         weight = tl.load(gain + column, mask=column < WIDTH, other=0.0)
+    if COLUMNS > SINGLE:  # (4)!
+        value = kept(loaded, scale[:, None]).to(tl.float32)
     result = value * scale[:, None] * weight.to(tl.float32)[None, :]
     target = offset(row, WIDTH)[:, None] + column[None, :]
     tl.store(y + target, result.to(y.dtype.element_ty), mask=inside)
@@ -50,6 +52,24 @@ def rms_norm_forward(
 
 
 # --8<-- [end:rms_norm_forward]
+
+
+# --8<-- [start:kept]
+@triton.jit
+def kept(loaded, behind):
+    """loaded, which cannot be computed with before behind is known.
+
+    So numbers of 16 bits wait as they are, two in a register.
+    """
+    if loaded.dtype.primitive_bitwidth == 16:
+        nothing = tl.num_programs(1) - 1  # 0, and only the launch knows it
+        nothing = (behind.to(tl.int32, bitcast=True) & nothing).to(tl.int16)
+        bits = loaded.to(tl.int16, bitcast=True) ^ nothing
+        loaded = bits.to(loaded.dtype, bitcast=True)
+    return loaded
+
+
+# --8<-- [end:kept]
 
 
 # --8<-- [start:rms_norm_forward_wide]

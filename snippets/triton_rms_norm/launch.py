@@ -4,13 +4,14 @@ import triton
 from torch import Tensor
 
 from snippets.triton_rms_norm.backward import (
+    AHEAD,
     gain_gradient,
     rms_norm_backward,
     rms_norm_backward_wide,
     sum_partials,
 )
 from snippets.triton_rms_norm.forward import (
-    EARLY,
+    SINGLE,
     rms_norm_forward,
     rms_norm_forward_wide,
 )
@@ -18,7 +19,7 @@ from snippets.triton_rms_norm.rows import row_layout
 
 TILE = 4096  # elements that a program holds when rows are narrow
 SHARED = 220_000  # bytes; a program on Hopper can have 232,448
-WHOLE_FORWARD = 32_768  # the widest row that a program holds as a whole
+WHOLE_FORWARD = 32_768  # the widest row that a program holds in float32
 WHOLE_BACKWARD = 16_384  # less: x, dy and the gain's sum at once
 PIECE = 8192  # columns at a time of wider rows
 
@@ -31,6 +32,19 @@ def tile(width: int) -> dict[str, int]:
     return {"ROWS": rows, "COLUMNS": columns, "num_warps": warps}
 
 
+def pairs(*tensors: Tensor) -> bool:
+    """Whether two numbers of each of them fit into a register."""
+    return all(tensor.element_size() == 2 for tensor in tensors)
+
+
+def whole(width: int, *tensors: Tensor) -> bool:
+    """Whether a program of the forward pass holds a row as a whole.
+
+    tensors are x and the gain: of 16-bit numbers twice as many fit.
+    """
+    return width <= WHOLE_FORWARD * (1 + pairs(*tensors))
+
+
 # --8<-- [end:tile]
 
 
@@ -40,22 +54,23 @@ def stages(loaded: int) -> int:
     return 1 + min(2, SHARED // loaded)
 
 
-def walk(width: int, size: int) -> dict[str, int]:
-    """tile of a kernel that walks over rows of size bytes an element."""
+def walk(width: int, size: int, tensors: int = 2) -> dict[str, int]:
+    """tile of a kernel that walks over rows of tensors, size bytes a number."""
     shape = tile(width)
     held = shape["ROWS"] * shape["COLUMNS"]
-    if held > EARLY.value:
-        size += 4  # the gain, in float32 at most
     warps = 8 if held <= TILE else 16
-    return {**shape, "num_warps": warps, "STAGES": stages(held * size)}
+    if shape["COLUMNS"] * size > AHEAD.value:
+        warps, tensors = 32, 1
+    ahead = stages(held * size * tensors)
+    return {**shape, "num_warps": warps, "STAGES": ahead}
 
 
 def programs(device: torch.device, warps: int) -> int:
-    """How many programs walk over the rows: 16 warps on each SM."""
+    """How many programs walk over the rows: 16 warps on each SM, or 32."""
     if device.type != "cuda":
         return 4  # the interpreter: any small number shows the partial sums
     found = torch.cuda.get_device_properties(device)
-    return 16 // warps * found.multi_processor_count
+    return max(1, 16 // warps) * found.multi_processor_count
 
 
 # --8<-- [end:walk]
@@ -68,12 +83,14 @@ def forward(x: Tensor, gain: Tensor, eps: float) -> tuple[Tensor, Tensor]:
     width = x.shape[-1]
     y = torch.empty(x.shape, dtype=x.dtype, device=x.device)
     rstd = torch.empty(rows, dtype=torch.float32, device=x.device)
-    if rows and width > WHOLE_FORWARD:
+    if rows and not whole(width, x, gain):
         rms_norm_forward_wide[(rows,)](
             x, gain, y, rstd, *layout, eps, width, PIECE, num_warps=16
         )
     elif rows:
         shape = tile(width)
+        if width > SINGLE.value and pairs(x, gain):
+            shape["maxnreg"] = shape["COLUMNS"] // 1024
         grid = (triton.cdiv(rows, shape["ROWS"]),)
         rms_norm_forward[grid](
             x, gain, y, rstd, rows, *layout, eps, width, **shape
@@ -134,7 +151,7 @@ def backward(
             ROWS=4, COLUMNS=1024, num_warps=8,
         )  # fmt: skip
     else:
-        shape = walk(width, 2 * x.element_size())
+        shape = walk(width, x.element_size())
         most = programs(x.device, shape["num_warps"])
         count = min(most, triton.cdiv(rows, shape["ROWS"]))
         partial = gain.new_empty((1, count, width), dtype=torch.float32)

@@ -9,7 +9,7 @@ import triton.language as tl
 
 from scripts.experiments import kernel_resources
 from scripts.measure.kernels import compiled
-from scripts.measure.records import RecordError, rows_problem
+from scripts.measure.records import RecordError, find, rows_problem
 from snippets.triton_rms_norm import launch as rms_norm_launch
 from tests.tiny import (
     check_facts_and_words,
@@ -59,6 +59,7 @@ CALLS = {
     "a view of no multiple of 16 bytes": ("known", 1, BLOCK, 1),
     "rows of no multiple of 16": ("known", 0, BLOCK + 8, 1),
     "loads ahead": ("known", 0, BLOCK, 3),
+    "one buffer": ("known", 0, BLOCK, 2),
     "too many numbers": ("held", 0, 0, 0),
 }
 
@@ -105,6 +106,14 @@ def test_known_copies(seen):
     ahead = seen["loads ahead"]
     assert ahead["async_copies"] >= 4 and ahead["loads_16"] == 0
     assert ahead["shared"] >= 2 * BLOCK * 2 > seen["plain"]["shared"]
+    found = {name: seen[name]["buffers"] for name in ("plain", "one buffer")}
+    assert found == {"plain": 0, "one buffer": 1} and ahead["buffers"] == 2
+
+
+def test_known_order(seen):
+    """The sum waits for its loads: all are requested, and then it can begin."""
+    assert seen["plain"]["loads_first"] == 4
+    assert seen["too many numbers"]["loads_first"] > 8
 
 
 def test_known_spill(seen):
@@ -142,6 +151,57 @@ def test_counts():
         "barriers": 1,
         "instructions": 8,
     }
+
+
+ORDER = """
+        /*0010*/   LDG.E.128 R4, desc[UR4][R2.64] ;   /* 0x0000000402047981 */
+                                                      /* 0x000ea2000c1e1d00 */
+        /*0020*/   @!P0 LDG.E R5, desc[UR4][R2.64] ;  /* 0x0000000402057981 */
+                                                      /* 0x000ee2000c1e1900 */
+        /*0030*/   IADD3 R6, R6, 0x1, RZ ;            /* 0x0000000106067810 */
+                                                      /* 0x001fe20007ffe0ff */
+        /*0040*/   FADD R4, R4, R4 ;                  /* 0x0000000404047221 */
+                                                      /* 0x004fe20000000000 */
+        /*0050*/   LDG.E R5, desc[UR4][R2.64] ;       /* 0x0000000402057981 */
+                                                      /* 0x000ee2000c1e1900 */
+"""
+
+
+def test_loads_before_the_first_wait():
+    """The IADD3 waits for a barrier that no load has set, the FADD for the first's."""
+    assert compiled.loads_first(ORDER) == 2
+    assert compiled.loads_first(ORDER.replace("0x001fe2", "0x004fe2")) == 2
+    early = ORDER.replace("0x000ee2000c1e1900", "0x004ee2000c1e1900", 1)
+    assert compiled.loads_first(early) == 1
+
+
+def idle(rows) -> list[str]:
+    """Walks over whole rows in which memory waits for the arithmetic.
+
+    That is: no tile is on its way beside the one that is worked on, and no second
+    program is on the SM.
+    """
+    walks = [r for r in rows if r["main"] and r["kernel"].endswith("_backward")]
+    assert walks
+    return [
+        f"{row['kernel']} {row['width']} {row['dtype']}"
+        for row in walks
+        if row["buffers"] < 2 and row["programs"] < 2
+    ]
+
+
+def test_walks_load_ahead():
+    record = find("kernel_resources")[0]
+    assert not idle(record.select())
+
+
+def test_a_walk_with_one_buffer_is_seen(rows, seen):
+    """As 8193 to 16384 columns were launched: two stages, which are one buffer."""
+    (walk,) = (r for r in rows if r["main"] and r["kernel"] == "rms_norm_backward")
+    alone = {**walk, "programs": 1}
+    assert not idle([alone])
+    for name in ("one buffer", "plain"):
+        assert idle([{**alone, "buffers": seen[name]["buffers"]}])
 
 
 @pytest.mark.parametrize(
@@ -261,6 +321,25 @@ def test_a_process_that_fails_is_one_line(monkeypatch):
     with pytest.raises(RecordError, match="did not compile: ModuleNotFound") as found:
         compiled.launches(launch, [])
     assert "\n" not in str(found.value)
+
+
+def cluster(ctas: int) -> None:
+    """One row of 65536 columns by several SMs."""
+    from snippets.triton_rms_norm.forward import rms_norm_forward
+
+    width = 65_536
+    x, gain = (torch.empty(width, dtype=torch.float32, device="cuda") for _ in "xg")
+    rms_norm_forward[(1,)](
+        x, gain, x, gain, 1, 1, width, 0, 16, 1e-6, width, 1, width,
+        num_warps=16, num_ctas=ctas,
+    )  # fmt: skip
+
+
+@pytest.mark.slow
+def test_clusters_are_refused():
+    """The page says so; if this fails, the widest rows have another way out."""
+    with pytest.raises(RecordError, match=r"cluster did not compile: .*PassManager"):
+        compiled.launches(cluster, [[2]])
 
 
 # The experiment ---------------------------------------------------------------

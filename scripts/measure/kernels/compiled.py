@@ -37,6 +37,13 @@ INSTRUCTION = re.compile(
     r"^\s+/\*[0-9a-f]{4,}\*/\s+(?:@!?\w+\s+)?([A-Z][A-Z0-9_.]*)", re.MULTILINE
 )
 USAGE = re.compile(r"REG:(\d+) STACK:(\d+)")
+BUFFERS = re.compile(r"ttg\.local_alloc .*?memdesc<(\d+)x(?!1x[a-z])\d")
+# An instruction of 128 bits: its name, then both halves in hexadecimal. In the upper
+# half stand the barrier that a load sets (bits 46 to 48; 7 is none) and those that
+# the instruction waits for (bits 52 to 57).
+ENCODED = re.compile(
+    r"(?:@!?\w+\s+)?([A-Z][A-Z0-9_.]*)[^;]*;\s*/\* 0x\w{16} \*/\s*/\* 0x(\w{16}) \*/"
+)
 
 
 # What a binary needs ----------------------------------------------------------
@@ -58,6 +65,24 @@ def counts(sass: str) -> dict[str, int]:
     names = ("loads_16", "loads_narrow", "stores_16", "stores_narrow", "async_copies")
     more = ("local_loads", "local_stores", "barriers", "instructions")
     return {name: found[name] for name in names + more}
+
+
+def loads_first(sass: str) -> int:
+    """Loads that are requested before the first instruction that waits for one."""
+    pending = found = 0
+    for name, upper in ENCODED.findall(sass):
+        bits = int(upper, 16)
+        if bits >> 52 & 63 & pending:
+            break
+        if name.split(".")[0] == "LDG":
+            found += 1
+            pending |= 1 << (bits >> 46 & 7)
+    return found
+
+
+def buffers(ttgir: str) -> int:
+    """Tiles of each tensor that a loop loads ahead; 0 if it loads none."""
+    return min(map(int, BUFFERS.findall(ttgir)), default=0)
 
 
 def fitting(registers: int, warps: int, shared: int) -> dict[str, int]:
@@ -109,6 +134,8 @@ def _resources(kernel) -> dict:
         "stack": stack,
         "shared": made.shared,
         **counts(texts[1]),
+        "loads_first": loads_first(texts[1]),
+        "buffers": buffers(kernel.asm["ttgir"]),
         **fitting(registers, made.num_warps, made.shared),
     }
 

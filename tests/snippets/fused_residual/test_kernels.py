@@ -70,7 +70,8 @@ def check_many_rows(norm):
 
 
 def check_rows_with_a_late_gain(norm):
-    check(norm, *pair(3, EARLY.value + 1))
+    for dtype in (torch.float32, torch.bfloat16):
+        check(norm, *pair(3, EARLY.value + 1, dtype=dtype))
 
 
 @narrowed

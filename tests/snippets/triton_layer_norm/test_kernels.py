@@ -72,7 +72,15 @@ def check_many_rows(norm):
 
 
 def check_rows_with_a_late_gain(norm):
-    check(norm, draw(5, EARLY.value + 1, offset=0.5))
+    for dtype in (torch.float32, torch.bfloat16):
+        check(norm, draw(5, EARLY.value + 1, dtype=dtype, offset=0.5))
+
+
+@narrowed
+def check_rows_held_as_pairs(norm):
+    for width in (launch.WHOLE_FORWARD - 9, launch.WHOLE_FORWARD + 9):
+        for dtype in (torch.bfloat16, torch.float16):
+            check(norm, draw(2, width, dtype=dtype, offset=0.5), dtype)
 
 
 @narrowed
@@ -109,7 +117,7 @@ def check_far_rows(norm):
 def check_far_outputs(norm):
     """So many wide rows that far_programs cuts the walk of affine_gradients as well."""
     half = torch.bfloat16
-    wide = launch.WHOLE_FORWARD + 1
+    wide = 2 * launch.WHOLE_FORWARD + 1
     for first, rows, width in (FAR // 64, 69, 64), (2**21, 2, wide):
         check_last_rows(
             lambda *inputs: norm(*inputs, 1e-5),
@@ -136,6 +144,7 @@ CHECKS = [  # the cheap ones first: most variants go no further
     check_wide_rows,
     check_far_outputs,
     check_rows_with_a_late_gain,
+    check_rows_held_as_pairs,
     check_shapes_and_dtypes,
 ]
 

@@ -5,6 +5,7 @@ import torch
 
 from snippets.rms_norm import reference
 from snippets.triton_rms_norm import launch
+from snippets.triton_rms_norm.backward import AHEAD
 from snippets.triton_rms_norm.formula import formula
 from snippets.triton_rms_norm.forward import EARLY
 from snippets.triton_rms_norm.one_row import one_row
@@ -68,7 +69,18 @@ def check_many_rows(norm):
 
 def check_rows_with_a_late_gain(norm):
     width = EARLY.value + 1
-    check(norm, draw(5, width), gains(width))
+    for dtype in (torch.float32, torch.bfloat16):
+        check(norm, draw(5, width, dtype=dtype), gains(width))
+
+
+@narrowed
+def check_rows_held_as_pairs(norm):
+    """Twice as wide as in float32; a float32 gain makes the last one wide again."""
+    for width in (launch.WHOLE_FORWARD - 9, launch.WHOLE_FORWARD + 9):
+        for dtype in (torch.bfloat16, torch.float16):
+            x = draw(2, width, dtype=dtype, offset=0.5)
+            check(norm, x, gains(width, dtype))
+    check(norm, x, gains(width))
 
 
 @narrowed
@@ -124,7 +136,7 @@ def check_far_rows(norm):
 def check_far_outputs(norm):
     """So many wide rows that far_programs cuts the walk of gain_gradient as well."""
     half = torch.bfloat16
-    wide = launch.WHOLE_FORWARD + 1
+    wide = 2 * launch.WHOLE_FORWARD + 1
     for first, rows, width in (FAR // 64, 69, 64), (2**21, 2, wide):
         check_last_rows(
             lambda *inputs: norm(*inputs, 1e-6),
@@ -147,6 +159,7 @@ CHECKS = [  # the cheap ones first: most variants go no further
     check_extremes,
     check_far_rows,
     check_rows_with_a_late_gain,
+    check_rows_held_as_pairs,
     check_epsilon_of_wide_rows,
     check_many_rows,
     check_wide_rows,
@@ -157,6 +170,10 @@ CHECKS = [  # the cheap ones first: most variants go no further
 
 def test_right_at_the_true_widths():
     check_epsilon_of_wide_rows.__wrapped__(rms_norm)
+    width, half = launch.WHOLE_FORWARD + 1, torch.bfloat16
+    x, gain = draw(2, width, dtype=half), gains(width, half)
+    wanted = reference.rms_norm(x.double(), gain.double(), 1e-6)
+    assert_near(rms_norm(x, gain), wanted, "y")
 
 
 test_right, test_rejects = suite(rms_norm, CHECKS)
@@ -188,14 +205,14 @@ HOPPER = 232_448  # bytes of shared memory that a program can have at most
 
 @pytest.mark.parametrize("tensors", [2, 3])
 @pytest.mark.parametrize("size", [2, 4])
-def test_tiles_loaded_ahead_fit_into_shared_memory(tensors, size):
+def test_two_tiles_loaded_ahead_fit_into_shared_memory(tensors, size):
     for width in (*range(1, 40), 1000, 4096, 4097, 8192, 8193, launch.WHOLE_BACKWARD):
-        shape = launch.walk(width, tensors * size)
+        shape = launch.walk(width, size, tensors)
         rows, columns = shape["ROWS"], shape["COLUMNS"]
-        loaded = rows * (columns * tensors * size + 2 * 4)  # and two statistics
-        loaded += 4 * columns * (columns > EARLY.value)
-        assert (shape["STAGES"] - 1) * loaded < HOPPER - 8000  # for reductions
-        assert shape["STAGES"] > 1 or loaded > HOPPER / 2
+        ahead = tensors if columns * size <= AHEAD.value else 1
+        loaded = rows * (columns * ahead * size + 2 * 4)  # and two statistics
+        assert 2 * loaded < HOPPER - 8000  # for reductions
+        assert shape["STAGES"] == 3  # two tiles on their way
 
 
 @pytest.mark.parametrize("shape", [(0, 8), (3, 0, 8)])
