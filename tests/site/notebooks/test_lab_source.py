@@ -141,5 +141,5 @@ def test_the_light_scheme_is_the_palette():
     light = css[css.index(":root") :]
     light = light[: light.index("}")]
     shared = re.findall(r"--(ink|muted): (#[0-9a-f]{6})", light)
-    found = [*shared, *re.findall(r"--figure-(\w+): (#[0-9a-f]{6})", light)]
+    found = [*shared, *re.findall(r"--figure-([\w-]+): (#[0-9a-f]{6})", light)]
     assert {colour: name for name, colour in found} == look.COLOURS
