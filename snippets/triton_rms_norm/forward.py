@@ -23,6 +23,24 @@ def row_start(row, heads, token_stride, head_stride, ALIGN: tl.constexpr):
 # --8<-- [end:row_start]
 
 
+# --8<-- [start:kept]
+@triton.jit
+def kept(loaded, behind):
+    """loaded, which cannot be computed with before behind is known.
+
+    So numbers of 16 bits wait as they are, two in a register.
+    """
+    if loaded.dtype.primitive_bitwidth == 16:
+        nothing = tl.num_programs(1) - 1  # 0, and only the launch knows it
+        nothing = (behind.to(tl.int32, bitcast=True) & nothing).to(tl.int16)
+        bits = loaded.to(tl.int16, bitcast=True) ^ nothing
+        loaded = bits.to(loaded.dtype, bitcast=True)
+    return loaded
+
+
+# --8<-- [end:kept]
+
+
 # --8<-- [start:rms_norm_forward]
 @triton.jit(do_not_specialize=["rows"])  # (1)!
 def rms_norm_forward(
@@ -52,24 +70,6 @@ def rms_norm_forward(
 
 
 # --8<-- [end:rms_norm_forward]
-
-
-# --8<-- [start:kept]
-@triton.jit
-def kept(loaded, behind):
-    """loaded, which cannot be computed with before behind is known.
-
-    So numbers of 16 bits wait as they are, two in a register.
-    """
-    if loaded.dtype.primitive_bitwidth == 16:
-        nothing = tl.num_programs(1) - 1  # 0, and only the launch knows it
-        nothing = (behind.to(tl.int32, bitcast=True) & nothing).to(tl.int16)
-        bits = loaded.to(tl.int16, bitcast=True) ^ nothing
-        loaded = bits.to(loaded.dtype, bitcast=True)
-    return loaded
-
-
-# --8<-- [end:kept]
 
 
 # --8<-- [start:rms_norm_forward_wide]
