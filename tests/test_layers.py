@@ -211,7 +211,7 @@ def test_no_circles():
         ),
         (
             "data/a.py",
-            "import scripts.site.pictures.svg",
+            "import scripts.site.pictures.diagram",
             ["1: data imports pictures"],
         ),
     ],
@@ -312,3 +312,13 @@ def test_backwards():
         "2: a/two.py is not shown before a/one.py",
         "2: a/two.py prints when it is imported",
     ]
+
+
+def test_the_site_loads_no_experiment():
+    """It reads docs/facts and docs/figures, which `render` writes."""
+    who = {
+        path.name
+        for path in (ROOT / "scripts" / "site").rglob("*.py")
+        if "load_experiment" in path.read_text(encoding="utf-8")
+    }
+    assert who == {"render.py"}

@@ -5,9 +5,9 @@ with one body: Pre-Norm with RMSNorm; the same with a learned number on every br
 that starts at 1 / sqrt(number of branches); DyT in the place of each norm; no norm;
 no norm, with those numbers (SkipInit); and no norm, with numbers that start at zero
 (ReZero). Each is trained at every rate, and so are its controls: the same model with
-its blocks frozen as drawn, learned numbers and gains of the blocks included; a model
-without layers that keeps the last norm; and one without layers or norm, which is also
-what ReZero's frozen blocks leave. An arm has learned at a rate if every run there
+its blocks frozen at initialization, learned numbers and gains of the blocks included; a
+model without layers that keeps the last norm; and one without layers or norm, which is
+also what ReZero's frozen blocks leave. An arm has learned at a rate if every run there
 ends below every run of its controls at their own best rates.
 
 A row is one run: `values` are held-out losses in nats per byte, one for each look,

@@ -3,7 +3,8 @@
 The task: at each position, name the largest token so far. A model without layers
 cannot do it, since it sees one token; no positions are needed. Decoders that differ
 in the place of the norm alone are trained at every depth, width and rate, and so are
-their controls: the same model with its blocks frozen as drawn, and one without layers.
+their controls: the same model with its blocks frozen at initialization, and one
+without layers.
 
 In the cell OPENING the runs are also looked at from inside, on the same held-out
 sequences each time: the gradient of the loss with respect to the residual stream

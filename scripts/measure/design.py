@@ -98,7 +98,7 @@ class Design:
 
     @property
     def controls(self) -> tuple[str, ...]:
-        """The arms without layers and with blocks frozen as drawn."""
+        """The arms without layers and with blocks frozen at initialization."""
         first = (self.without_layers,) if self.without_layers else ()
         return (*first, *dict.fromkeys(self.frozen.values()))
 

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from scripts.measure import digest as code
-from scripts.measure import things
+from scripts.measure import svg, things
 from scripts.measure.records import (
     ROOT,
     Record,
@@ -120,10 +120,11 @@ def fill(words: dict, facts: dict[str, str]) -> dict:
     }
 
 
-def words_for(record: Record, lang: str) -> dict:
+def words_for(record: Record, lang: str, facts: dict | None = None) -> dict:
     """An experiment's words in one language, filled from the record's facts."""
     module = load_experiment(record.experiment)
-    return {**fill(module.WORDS[lang], module.facts(record)), "lang": lang}
+    facts = module.facts(record) if facts is None else facts
+    return {**fill(module.WORDS[lang], facts), "lang": lang}
 
 
 def language(words: dict) -> str:
@@ -141,27 +142,22 @@ def figure_path(experiment: str, machine: str, lang: str) -> Path:
     return FIGURES / machine / f"{experiment}.{lang}.svg"
 
 
-def figure_digest(record: Record, lang: str) -> str:
-    """The digest of everything that a figure shows or is drawn with."""
+def figure_digest(record: Record, lang: str, facts: dict | None = None) -> str:
+    """The digest of everything that a figure shows or is drawn with.
+
+    Who has the record's ``facts`` hands them over: they need not be found again.
+    """
+    words = words_for(record, lang, facts)
     parts = [
-        dumps(record),
-        json.dumps(words_for(record, lang), ensure_ascii=False, sort_keys=True),
+        record.path.read_text(encoding="utf-8") if record.path else dumps(record),
+        json.dumps(words, ensure_ascii=False, sort_keys=True),
         code.part_digest(record.experiment, ("plot",)),
         code.file_digest(Path(__file__)),
+        code.file_digest(Path(svg.__file__)),
         code.file_digest(Path(things.__file__)),
         str(code.is_stale(record)),
     ]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[: code.DIGITS]
-
-
-def read_digest(path: Path) -> str | None:
-    """The digest that a figure's file carries, None without file or digest."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        return None
-    found = re.search(r"<dc:source>digest:([0-9a-f]+)</dc:source>", text)
-    return found[1] if found else None
 
 
 # Drawing --------------------------------------------------------------------
@@ -511,24 +507,17 @@ def _themed(svg: str) -> str:
     return re.sub(r'style="[^"]*"', in_style, svg)
 
 
-def _prefixed(svg: str, prefix: str) -> str:
-    """Every id with the figure's own prefix: several can stand on one page."""
-    svg = re.sub(r'\bid="([^"]+)"', rf'id="{prefix}\1"', svg)
-    svg = re.sub(r"url\(#([^)]+)\)", rf"url(#{prefix}\1)", svg)
-    return re.sub(r'href="#([^"]+)"', rf'href="#{prefix}\1"', svg)
-
-
-def _inline(svg: str, prefix: str) -> str:
+def _inline(drawn: str) -> str:
     """matplotlib's SVG document as one element; the page gives it its label."""
-    svg = re.sub(r"\A.*?(?=<svg\b)", "", svg, flags=re.DOTALL)
-    svg = re.sub(r"<style\b.*?</style>\s*", "", svg, flags=re.DOTALL)
-    svg = re.sub(r"<defs>\s*</defs>\s*", "", svg)
-    head, rest = re.match(r"(<svg\b[^>]*>)(.*)\Z", svg, re.DOTALL).groups()
+    drawn = re.sub(r"\A.*?(?=<svg\b)", "", drawn, flags=re.DOTALL)
+    drawn = re.sub(r"<style\b.*?</style>\s*", "", drawn, flags=re.DOTALL)
+    drawn = re.sub(r"<defs>\s*</defs>\s*", "", drawn)
+    head, rest = re.match(r"(<svg\b[^>]*>)(.*)\Z", drawn, re.DOTALL).groups()
     head = re.sub(r'\s(width|height|version)="[^"]*"', "", head)
     head = head[:-1] + (
         ' role="img" style="stroke-linejoin: round; stroke-linecap: butt">'
     )
-    return _prefixed(_themed(head + rest), prefix)
+    return svg.slim(_themed(head + rest)) + "\n"
 
 
 def check_colours(figure) -> None:
@@ -556,12 +545,12 @@ def check_colours(figure) -> None:
         raise RecordError(f"one thing has one colour: {', '.join(wrong)}")
 
 
-def svg_text(figure, prefix: str, digest: str) -> str:
+def svg_text(figure, salt: str) -> str:
     """The figure as SVG text, the same bytes on every run."""
     import matplotlib
 
     out = io.StringIO()
-    with _glyphs(), matplotlib.rc_context({"svg.hashsalt": prefix}):
+    with _glyphs(), matplotlib.rc_context({"svg.hashsalt": salt}):
         if figure.get_layout_engine() is not None:  # lay out once, then freeze
             figure.set_dpi(72)  # SVG's own
             figure.draw_without_rendering()
@@ -572,21 +561,15 @@ def svg_text(figure, prefix: str, digest: str) -> str:
         figure.savefig(
             out,
             format="svg",
-            metadata={"Date": None, "Creator": None, "Source": f"digest:{digest}"},
+            metadata={"Date": None, "Creator": None},
         )
-    text = _inline(out.getvalue(), prefix)
-    return "\n".join(line.rstrip() for line in text.splitlines()) + "\n"
+    return _inline(out.getvalue())
 
 
-def save(figure, path: Path, digest: str) -> Path:
-    """Write the figure's SVG, whole or not at all.
-
-    Ids are prefixed by machine and file stem; the digest of the figure's
-    inputs (`figure_digest`) stands in its metadata.
-    """
+def save(figure, path: Path) -> Path:
+    """Write the figure's SVG, whole or not at all."""
     path = Path(path)
-    prefix = re.sub(r"[^A-Za-z0-9]+", "-", f"{path.parent.name}-{path.stem}-")
-    write_whole(path, svg_text(figure, prefix, digest))
+    write_whole(path, svg_text(figure, f"{path.parent.name}-{path.stem}"))
     return path
 
 
@@ -596,4 +579,4 @@ def draw(record: Record, lang: str) -> Path:
     figure = module.plot(record, words_for(record, lang))
     check_colours(figure)
     path = figure_path(record.experiment, record.machine, lang)
-    return save(figure, path, figure_digest(record, lang))
+    return save(figure, path)

@@ -1,20 +1,23 @@
-"""Everything generated and committed: .out files, lab notebooks, figures,
+"""Everything generated and committed: .out files, lab notebooks, facts, figures,
 diagrams.
 
 Each has a digest of what it was made from, and one of what it holds: stale is what has
-other inputs now, edited what is not as it was written. Rendering needs torch and
-matplotlib; finding that nothing is stale needs neither.
+other inputs now, edited what is not as it was written. Facts are compared as they are.
+Rendering needs torch and matplotlib; facts, and finding that nothing is stale, need
+neither.
 """
 
 import hashlib
 import importlib.util
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from scripts.errors import UserError
+from scripts.measure import facts as files
 from scripts.measure import look, records
 from scripts.measure.records import write_whole
+from scripts.site.data import facts
 from scripts.site.notebooks import lab_source
 from scripts.site.pictures import diagram
 from scripts.site.reading import generated, outputs
@@ -32,10 +35,14 @@ class RenderError(UserError):
 class Job:
     """One generated file or pair of files."""
 
-    name: str
     files: tuple[Path, ...]
-    stale: bool
+    inputs: str  # the digest of what they are made from
     run: Callable[[], object]
+    plain: bool = False  # needs neither torch nor matplotlib
+
+    @property
+    def name(self) -> str:
+        return generated.name(self.files[0])
 
     @property
     def edited(self) -> bool:
@@ -44,39 +51,38 @@ class Job:
 
 def jobs() -> list[Job]:
     """Everything that can be rendered, in the order it has to be."""
-    stale_outputs, stale_labs = outputs.stale(), lab_source.stale()
     found = [
-        Job(
-            f"snippets/{outputs.name(out)}",
-            (out,),
-            out in stale_outputs,
-            _call(outputs.write, out),
-        )
+        Job((out,), outputs.digest(out), _call(outputs.write, out))
         for out in outputs.files()
     ]
-    found += [
-        Job(
-            f"docs/labs/{lab.name}",
-            tuple(lab_source.executed_path(lab, language) for language in LANGUAGES),
-            lab in stale_labs,
-            _call(lab_source.execute, lab),
-        )
-        for lab in lab_source.sources()
-    ]
+    for lab in lab_source.sources():
+        paths = tuple(lab_source.executed_path(lab, each) for each in LANGUAGES)
+        run = _call(lab_source.execute, lab)
+        found.append(Job(paths, lab_source.digest(lab), run))
+    used = facts.used()
     for experiment in records.experiments():
         for record in records.find(experiment):
-            for language in LANGUAGES:
-                path = look.figure_path(experiment, record.machine, language)
-                fresh = look.figure_digest(record, language)
-                stale = not path.is_file() or look.read_digest(path) != fresh
-                draw = _call(look.draw, record, language)
-                found.append(Job(generated.name(path), (path,), stale, draw))
+            found += _of_record(record, used.get(experiment, ()))
     for name in diagram.names():
         for language in LANGUAGES:
             path = diagram.path(name, language)
-            stale = diagram.is_stale(name, language)
             draw = _call(diagram.draw, name, language)
-            found.append(Job(generated.name(path), (path,), stale, draw))
+            found.append(Job((path,), diagram.digest(name), draw))
+    return found
+
+
+def _of_record(record: records.Record, used: Iterable[str]) -> list[Job]:
+    """Its facts as a file, and its figure in both languages."""
+    facts = records.load_experiment(record.experiment).facts(record)
+    path = files.path(record.experiment, record.machine)
+    text = files.text(record, facts, used)
+    inputs = hashlib.sha256(text.encode()).hexdigest()[:16]
+    write = _call(write_whole, path, text)
+    found = [Job((path,), inputs, write, plain=True)]
+    for language in LANGUAGES:
+        path = look.figure_path(record.experiment, record.machine, language)
+        inputs = look.figure_digest(record, language, facts)
+        found.append(Job((path,), inputs, _call(look.draw, record, language)))
     return found
 
 
@@ -86,12 +92,22 @@ def _call(function, *arguments):
 
 def stale() -> list[str]:
     """The names of what is older than what it was made from, or was edited."""
-    return [job.name for job in jobs() if job.stale or job.edited]
+    return [job.name for job in _stale(jobs(), edited=True)]
+
+
+def _stale(found: list[Job], edited: bool) -> list[Job]:
+    known = generated.listed()
+    return [
+        job
+        for job in found
+        if any(generated.stale(path, job.inputs, known) for path in job.files)
+        or (edited and job.edited)
+    ]
 
 
 def stale_only(mend: bool = False) -> int:
     """Render what is stale, and to ``mend`` what was edited; how many jobs ran."""
-    return _run([job for job in jobs() if job.stale or (mend and job.edited)])
+    return _run(_stale(jobs(), edited=mend))
 
 
 def changed_only() -> int:
@@ -117,11 +133,12 @@ def everything() -> int:
 
 
 def _run(todo: list[Job]) -> int:
-    if todo and not importlib.util.find_spec("torch"):
-        names = ", ".join(job.name for job in todo[:3]) + (" …" if todo[3:] else "")
-        raise RenderError(f"{len(todo)} stale ({names}); rendering needs: make render")
+    heavy = [job.name for job in todo if not job.plain]
+    if heavy and not importlib.util.find_spec("torch"):
+        names = ", ".join(heavy[:3]) + (" …" if heavy[3:] else "")
+        raise RenderError(f"{len(heavy)} stale ({names}); rendering needs: make render")
     for number, job in enumerate(todo, 1):
         print(f"render {number}/{len(todo)} {job.name}", flush=True)
         job.run()
-        generated.keep(job.files)
+        generated.keep(job.files, job.inputs)
     return len(todo)

@@ -117,7 +117,7 @@ def test_the_kernel_is_not_ahead_where_another_is_faster(module, known):
 def test_the_figure_names_its_lines(module, known, lang, monkeypatch, tmp_path):
     monkeypatch.setattr(look, "FONT_FILE", tmp_path / "none.ttf")
     words = {**look.fill(module.WORDS[lang], module.facts(known)), "lang": lang}
-    svg = look.svg_text(module.plot(known, words), "x-", "0")
+    svg = look.svg_text(module.plot(known, words), "x")
     for key in ("stream", *module.DRAWN):
         assert words[key] in svg
     for key in ("title", "caption", "alt", "band"):

@@ -178,7 +178,7 @@ def test_the_figure_names_every_provider_and_its_time(
     monkeypatch.setattr(look, "FONT_FILE", tmp_path / "none.ttf")
     words = {**look.fill(module.WORDS[lang], module.facts(known)), "lang": lang}
     figure = module.plot(known, words)
-    svg = look.svg_text(figure, "x-", "0")
+    svg = look.svg_text(figure, "x")
     for provider, _ in module.ORDER:
         assert svg.count(words[provider]) >= 2  # both panels
         middle = MILLISECONDS[provider] / 1000

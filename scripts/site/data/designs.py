@@ -1,160 +1,55 @@
 """The design of an experiment as a page shows it, folded: `[[ designs.<name> ]]`.
 
-From DESIGN of the experiment and from its record: what it asks, what would refute
-it, arms, controls, the rates tried and chosen, widths, seeds, and what it lacks.
+Its text stands in docs/facts, written by `render`.
 """
 
 import html
-from collections.abc import Iterable
-
-from scripts.measure import design, look
-from scripts.measure.records import Record, load_experiment
 
 LABELS = {
     "en": {
         "title": "Design",
-        "question": "Question",
-        "refuted_by": "What would refute it",
-        "arms": "Arms",
-        "controls": "Controls",
-        "without_layers": "embedding and head without layers",
-        "frozen": "{}, its blocks frozen as drawn",
-        "grid": "Learning rates",
         "chosen": "Best rate of each, by the median over seeds",
         "edge": "* the least or the greatest that was tried",
-        "none": "all failed",
-        "widths": "Widths",
-        "seeds": "Seeds",
-        "stopping": "Stopping rule",
-        "lacks": "Rules that it does not meet",
-        "join": "; ",
-        "and": ", ",
         "colon": ": ",
-        "space": " ",
     },
     "zh": {
         "title": "实验设计",
-        "question": "问题",
-        "refuted_by": "什么结果会推翻它",
-        "arms": "实验组",
-        "controls": "对照",
-        "without_layers": "没有层，只有嵌入和输出层",
-        "frozen": "{}，各块冻结在初始值",
-        "grid": "学习率",
         "chosen": "各自最好的学习率（按种子的中位数）",
         "edge": "* 是试过的最小值或最大值",
-        "none": "全部失败",
-        "widths": "宽度",
-        "seeds": "随机种子",
-        "stopping": "停止规则",
-        "lacks": "没有满足的规则",
-        "join": "；",
-        "and": "、",
         "colon": "：",
-        "space": "",
     },
 }
 
 
-def block(record: Record, language: str, facts: dict) -> str:
+def block(described: dict, language: str) -> str:
     """A folded block: HTML on one line, so that it may stand in a box."""
     labels = LABELS[language]
     items = "".join(
         f"<li><strong>{html.escape(head)}</strong>{labels['colon']}"
         f"{html.escape(text, quote=False)}</li>"
-        for head, text in _items(record, language, facts)
+        for head, text in described["items"]
     )
     return (
         f'<details class="abstract" data-search-exclude><summary>{labels["title"]}'
-        f"</summary><ul>{items}</ul>{_rates(record, language, facts)}</details>"
+        f"</summary><ul>{items}</ul>{_rates(described['rates'], labels)}</details>"
     )
 
 
-def plain(record: Record, language: str, facts: dict) -> str:
+def plain(described: dict, language: str) -> str:
     """The design as Markdown, for notebooks and llms.txt."""
     labels = LABELS[language]
-    items = [
-        f"- {head}{labels['colon']}{text}"
-        for head, text in _items(record, language, facts)
-    ]
+    items = [f"- {head}{labels['colon']}{text}" for head, text in described["items"]]
     return "\n".join([f"**{labels['title']}**", "", *items])
 
 
-def _items(record: Record, language: str, facts: dict) -> list[tuple[str, str]]:
-    """(head, text) of all that is known of the design."""
-    shape, texts, name = _read(record, language, facts)
-    labels, runs = LABELS[language], shape.read(record)
-    said = texts.get("arms", {})
-    items = {
-        labels["question"]: texts["question"],
-        labels["refuted_by"]: texts["refuted_by"],
-        labels["arms"]: labels["join"].join(said.get(a, name(a)) for a in shape.arms),
-        labels["controls"]: labels["join"].join(
-            said.get(a, name(a)) for a in shape.controls
-        ),
-        texts.get("grid", labels["grid"]): _numbers((r.rate for r in runs), labels),
-        labels["widths"]: _numbers((r.width for r in runs), labels),
-        labels["seeds"]: labels["and"].join(map(str, record.provenance["seeds"])),
-        labels["stopping"]: texts["stopping"],
-        labels["lacks"]: labels["space"].join(
-            dict.fromkeys(reason[language] for reason in shape.lacks.values())
-        ),
-    }
-    return [(head, text) for head, text in items.items() if text]
-
-
-def _read(record: Record, language: str, facts: dict) -> tuple:
-    """The design, its texts, and what an arm is called: as in the figure, or so."""
-    module = load_experiment(record.experiment)
-    words = look.fill(module.WORDS[language], facts)
-    labels, shape = LABELS[language], module.DESIGN
-    texts = look.fill(shape.words[language], facts)
-    frozen = {twin: arm for arm, twin in shape.frozen.items()}
-
-    def name(arm: str) -> str:
-        if isinstance(words.get(arm), str):
-            return words[arm]
-        if arm in texts.get("arms", {}):
-            return texts["arms"][arm]
-        if arm in frozen:
-            return labels["frozen"].format(name(frozen[arm]))
-        return labels["without_layers"] if arm == shape.without_layers else arm
-
-    return shape, texts, name
-
-
-def _numbers(values: Iterable[float | None], labels: dict) -> str:
-    found = sorted({value for value in values if value is not None})
-    return labels["and"].join(f"{value:.10g}" for value in found)
-
-
-def _rates(record: Record, language: str, facts: dict) -> str:
-    """The best rates as a table: a row an arm, a column a cell."""
-    shape, texts, name = _read(record, language, facts)
-    labels, runs = LABELS[language], shape.read(record)
-    best, at_edge = design.chosen(runs), design.edges(runs)
-    if len({run.rate for run in runs if run.rate is not None}) < 2:
+def _rates(rates: dict | None, labels: dict) -> str:
+    if rates is None:
         return ""
-    cells = list(dict.fromkeys(cell for _, cell in best if cell is not None)) or [None]
-
-    def shown(arm: str, cell: tuple | None) -> str:
-        place = (arm, cell) if (arm, cell) in best else (arm, None)
-        if place not in best:
-            return ""
-        rate = labels["none"] if best[place] is None else f"{best[place]:.10g}"
-        return rate + ("*" if place in at_edge else "")
-
-    named = (labels["and"].join(map(name, map(str, cell or ()))) for cell in cells)
-    heads = [texts.get("cell", ""), *named]
-    top = f"<thead>{_row(heads, 'th')}</thead>" if any(heads) else ""
-    rows = [
-        [name(arm), *(shown(arm, cell) for cell in cells)]
-        for arm in dict.fromkeys(arm for arm, _ in best)
-    ]
-    note = f"<p>{labels['edge']}</p>" if at_edge else ""
+    top = f"<thead>{_row(rates['heads'], 'th')}</thead>" if rates["heads"] else ""
+    note = f"<p>{labels['edge']}</p>" if rates["edge"] else ""
     return (
         f'<p>{labels["chosen"]}</p><table class="chosen">{top}<tbody>'
-        f"{''.join(_row(row, 'td') for row in rows)}</tbody></table>{note}"
+        f"{''.join(_row(row, 'td') for row in rates['rows'])}</tbody></table>{note}"
     )
 
 

@@ -1,18 +1,31 @@
-"""Facts: numbers of records, formatted once by the `facts` of their experiment.
+"""Facts: numbers of records, formatted once and committed in docs/facts.
 
 A text names one as ``[[ facts.<experiment>.<name> ]]`` and a source as
 ``[[ cite.<key> ]]``; a name that does not exist is an error.
 """
 
+import json
 import re
 from collections.abc import Callable
 from functools import cache
 
-from scripts.measure import look, records
+from scripts.measure import facts as files
+from scripts.measure import records
 from scripts.site.data import citations
+from scripts.site.reading.files import read_text, where
 from scripts.site.reading.source import SourceError, last_changed
 
 NAME = re.compile(r"\[\[ *(?P<name>\w[\w.]*) *\]\]")
+USED = re.compile(r"\[\[ *facts\.(\w+)\.(\w+) *\]\]")
+SCREENS = {  # named by the home page's bet and by the playground, in Python
+    "running_maximum_loss": (
+        "no_layers_opening",
+        "opening_layers",
+        "post_opening",
+        "pre_opening",
+        "steps",
+    ),
+}
 
 
 class Names(dict):
@@ -21,6 +34,11 @@ class Names(dict):
     def __init__(self, kind: str, items):
         super().__init__(items)
         self._kind = kind
+
+    def __getattribute__(self, name):
+        if not name.startswith("_") and name in self:  # a fact may be called "copy"
+            return self[name]
+        return super().__getattribute__(name)
 
     def __getattr__(self, name):
         if name.startswith("_"):
@@ -34,12 +52,13 @@ class Names(dict):
 
 @cache
 def _stamps() -> tuple:
-    """What the records' folder holds; a changed file is a changed stamp."""
-    return last_changed(records.RECORDS.glob("*/*.json"))
+    """What the folders of records and facts hold; a changed file is a changed stamp."""
+    folders = (records.RECORDS, files.FOLDER)
+    return last_changed(path for folder in folders for path in folder.glob("*/*.json"))
 
 
 def read_again() -> None:
-    """Look for changed records; each build starts with this."""
+    """Look for changed records and facts; each build starts with this."""
     _stamps.cache_clear()
 
 
@@ -55,27 +74,24 @@ def recorded() -> dict:
 
 
 @cache
-def _designed(stamps) -> list[str]:
-    names = _recorded(stamps)
-    return [n for n in names if hasattr(records.load_experiment(n), "DESIGN")]
+def _file(name: str, machine: str, stamps) -> dict:
+    path = files.path(name, machine)
+    if not path.is_file():
+        raise SourceError(f"no {where(path)}; run: make render")
+    try:
+        return json.loads(read_text(path))
+    except ValueError as error:
+        raise SourceError(f"{where(path)}: damaged: {error}; git restores it") from None
 
 
-def designed() -> list[str]:
-    """Experiments with a record that declare a DESIGN."""
-    return _designed(_stamps())
-
-
-@cache
-def _facts(name, machine, stamps) -> Names:
-    record = next(r for r in _recorded(stamps)[name] if r.machine == machine)
-    found = records.load_experiment(name).facts(record)
-    return Names(f"fact of {name}", found)
+def _of(record) -> dict:
+    return _file(record.experiment, record.machine, _stamps())
 
 
 @cache
 def _all_facts(stamps) -> Names:
     found = {
-        name: _facts(name, of[0].machine, stamps)
+        name: Names(f"fact of {name}", _file(name, of[0].machine, stamps)["facts"])
         for name, of in _recorded(stamps).items()
         if of[0].steps is None  # complete ones come first: no other leads a page
     }
@@ -88,13 +104,17 @@ def facts() -> Names:
 
 
 def words(record, language: str) -> dict:
-    """The words of an experiment's figure, filled with the record's facts."""
-    texts = records.load_experiment(record.experiment).WORDS[language]
-    return look.fill(texts, _facts(record.experiment, record.machine, _stamps()))
+    """Caption and alternative text of a figure, filled with the record's facts."""
+    return _of(record)["figure"][language]
 
 
 def cite() -> Names:
     return Names("citation", citations.references())
+
+
+def designed() -> list[str]:
+    """Experiments with a record that declare a DESIGN."""
+    return [name for name, found in recorded().items() if "design" in _of(found[0])]
 
 
 def design(name: str, language: str, form: Callable) -> str:
@@ -102,8 +122,20 @@ def design(name: str, language: str, form: Callable) -> str:
     if name not in designed():
         known = ", ".join(designed()) or "none"
         raise SourceError(f"unknown design {name!r}; known: {known}")
-    record = recorded()[name][0]
-    return form(record, language, _facts(name, record.machine, _stamps()))
+    return form(_of(recorded()[name][0])["design"][language], language)
+
+
+def used() -> dict[str, set[str]]:
+    """The facts that texts name: experiment -> names. What `render` writes down."""
+    found: dict[str, set[str]] = {}
+    docs = records.ROOT / "docs"
+    for kind in ("*.md", "*.yml"):
+        for path in docs.rglob(kind):
+            for experiment, name in USED.findall(read_text(path)):
+                found.setdefault(experiment, set()).add(name)
+    for experiment, names in SCREENS.items():
+        found.setdefault(experiment, set()).update(names)
+    return found
 
 
 def text(name: str) -> str:

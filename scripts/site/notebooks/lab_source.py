@@ -3,8 +3,7 @@
 Code cells stand once; text cells come in pairs, `# %% [markdown] lang="zh"` and
 `lang="en"`, with the same `id="..."` if they hold a heading. A code cell that draws
 carries `alt_zh` and `alt_en`, one alternative text for its picture. The executed
-notebooks are committed with the digest of what they were made from, so building
-the site needs neither torch nor a kernel.
+notebooks are committed, so building the site needs neither torch nor a kernel.
 """
 
 import hashlib
@@ -55,25 +54,6 @@ def digest(source: Path) -> str:
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
 
-def stale() -> list[Path]:
-    """Labs without an up-to-date executed notebook in both languages."""
-    return [
-        source
-        for source in sources()
-        if any(
-            read_digest(executed_path(source, language)) != digest(source)
-            for language in LANGUAGES
-        )
-    ]
-
-
-def read_digest(path: Path) -> str | None:
-    if not path.is_file():
-        return None
-    found = re.search(r'"lab_digest": "(\w+)"', path.read_text(encoding="utf-8"))
-    return found[1] if found else None
-
-
 def notebook(source: Path, language: str):
     """The lab in one language, not executed. Raises LabError for unpaired text."""
     import jupytext
@@ -91,7 +71,7 @@ def notebook(source: Path, language: str):
         cell.metadata = {name: value for name, value in given.items() if value}
         cell["id"] = f"cell-{number}"
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
-    book.metadata = {"kernelspec": kernel, "lab_digest": digest(source)}
+    book.metadata = {"kernelspec": kernel}
     book.nbformat, book.nbformat_minor = 4, 5
     return book
 

@@ -13,10 +13,9 @@ from pathlib import Path
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File
 
-from scripts.measure import look
+from scripts.measure import look, svg
 from scripts.site.notebooks import page_notebooks, programs
 from scripts.site.notebooks.lab_source import EXECUTED, executed_path, sources, uri
-from scripts.site.pictures import svg
 from scripts.site.reading.files import read_json
 
 CODE = re.compile(r"<(pre|code)\b.*?</\1>", re.DOTALL)
@@ -118,7 +117,7 @@ def _outputs(cell: dict, name: str):
 
 def _themed(picture: str, alt: str, name: str) -> str:
     """An inline SVG that follows the colour scheme, with ids of its own."""
-    picture = svg.slim(picture)
+    picture = svg.inline(svg.slim(picture))
     picture = re.sub(r'\bid="', f'id="{name}-', picture)
     picture = re.sub(r'(href="#|url\(#)', rf"\g<1>{name}-", picture)
     for colour, meaning in look.COLOURS.items():

@@ -20,7 +20,7 @@ An unknown name fails the build. Nothing here needs torch or matplotlib.
 import html
 import re
 
-from scripts.measure import look
+from scripts.measure import look, svg
 from scripts.site import atlas
 from scripts.site.data import claims, designs, reference_lists
 from scripts.site.data.facts import (
@@ -33,7 +33,7 @@ from scripts.site.data.facts import (
     recorded,
     words,
 )
-from scripts.site.pictures import diagram, explore, gradient_bet, playground, svg
+from scripts.site.pictures import diagram, explore, gradient_bet, playground
 from scripts.site.questions import interview_pages, mock
 from scripts.site.reading.files import SourceError, read_text, where
 
@@ -96,7 +96,7 @@ def check_drawn(language: str) -> None:
 def figure(name: str, record, language: str, labels: dict) -> str:
     """One figure as HTML: inline SVG, caption, text alternative, link to the record."""
     path = look.figure_path(name, record.machine, language)
-    picture = svg.slim(read_text(path))
+    picture = svg.inline(read_text(path))
     filled = words(record, language)
     link = f"records/{record.machine}/{name}.json"
     return (
@@ -116,7 +116,7 @@ def figure(name: str, record, language: str, labels: dict) -> str:
 def drawing(name: str, language: str, labels: dict) -> str:
     """One diagram as HTML: inline SVG, caption, text alternative."""
     path = diagram.path(name, language)
-    picture = svg.slim(read_text(path))
+    picture = svg.inline(read_text(path))
     words = diagram.load(name).WORDS[language]
     return (
         f'<figure class="measured" data-search-exclude id="{name.replace("_", "-")}">\n'

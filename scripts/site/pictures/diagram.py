@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 
 from scripts.measure import digest as code
-from scripts.measure import look
+from scripts.measure import look, svg
 from scripts.measure.look import GRID, INK, MUTED, PANEL, SERIES, SMALL, TEXT
 
 __all__ = [
@@ -170,20 +170,16 @@ def path(name: str, language: str) -> Path:
 
 def digest(name: str) -> str:
     """The digest of everything that the drawing is made with."""
-    files = (FOLDER / f"{name}.py", Path(__file__), Path(look.__file__))
+    modules = (__file__, look.__file__, svg.__file__)
+    files = (FOLDER / f"{name}.py", *map(Path, modules))
     joined = "\n".join(code.file_digest(file) for file in files)
     for data in getattr(load(name), "INPUTS", ()):  # what it is drawn from
         joined += hashlib.sha256(data.read_bytes()).hexdigest()
     return hashlib.sha256(joined.encode()).hexdigest()[: code.DIGITS]
 
 
-def is_stale(name: str, language: str) -> bool:
-    where = path(name, language)
-    return not where.is_file() or look.read_digest(where) != digest(name)
-
-
 def draw(name: str, language: str) -> Path:
     """Draw one diagram in one language into docs/figures/diagrams."""
     module = load(name)
     canvas = module.draw(module.WORDS[language])
-    return look.save(canvas.figure, path(name, language), digest(name))
+    return look.save(canvas.figure, path(name, language))

@@ -1,8 +1,8 @@
-"""Generated files are what `render` wrote: docs/generated.json holds their digests.
+"""Generated files are what `render` wrote: docs/generated.json has two digests of each.
 
-Figures, diagrams, executed labs and .out files are committed; an edit by hand, of a
-curve or of a number, shows here. That their inputs are the present ones is another
-question: each carries or has a digest of what it was made from.
+Figures, diagrams, facts, executed labs and .out files are committed. The first digest
+is of what a file was made from: another one now, and it is stale. The second is of the
+text: an edit by hand, of a curve or of a number, shows here.
 """
 
 import hashlib
@@ -11,17 +11,18 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from scripts.measure.records import YOURS, write_whole
-from scripts.site.reading import outputs
-from scripts.site.reading.source import ROOT, SourceError
+from scripts.site.reading.source import ROOT, SNIPPETS, SourceError
 
 LIST = ROOT / "docs" / "generated.json"
-FIGURES = ROOT / "docs" / "figures"
+OWN = ROOT / ".cache" / "generated.json"  # of the reader's own records, not committed
+FOLDERS = (ROOT / "docs" / "figures", ROOT / "docs" / "facts")
 
 
 def files() -> list[Path]:
-    """All generated files that are committed; the reader's own figures are not."""
-    drawn = (path for path in FIGURES.rglob("*") if path.is_file())
-    return [*filter(_committed, sorted(drawn)), *outputs.files()]
+    """All generated files that are committed; the reader's own are not."""
+    found = [path for folder in FOLDERS for path in folder.rglob("*")]
+    found += SNIPPETS.glob("*/*.out")
+    return sorted(path for path in found if path.is_file() and _committed(path))
 
 
 def _committed(path: Path) -> bool:
@@ -39,7 +40,21 @@ def digest(path: Path) -> str:
 
 
 def listed() -> dict[str, str]:
-    return outputs.read_list(LIST)
+    """Name -> both digests, a blank between them. SourceError for a damaged list."""
+    return _read(LIST) | _read(OWN)
+
+
+def _read(path: Path) -> dict[str, str]:
+    try:
+        return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    except ValueError as error:
+        where = path.relative_to(ROOT).as_posix()
+        raise SourceError(f"{where}: damaged: {error}; git restores it") from None
+
+
+def stale(path: Path, inputs: str, known: dict[str, str]) -> bool:
+    """Whether the file is missing or was made from other ``inputs``, their digest."""
+    return not path.is_file() or known.get(name(path), "").split(" ")[0] != inputs
 
 
 def edited(paths: Iterable[Path] | None = None) -> list[str]:
@@ -48,7 +63,9 @@ def edited(paths: Iterable[Path] | None = None) -> list[str]:
     return [
         name(path)
         for path in (files() if paths is None else paths)
-        if path.is_file() and _committed(path) and known.get(name(path)) != digest(path)
+        if path.is_file()
+        and _committed(path)
+        and known.get(name(path), "").split(" ")[-1] != digest(path)
     ]
 
 
@@ -61,8 +78,14 @@ def check() -> None:
         )
 
 
-def keep(paths: Iterable[Path]) -> None:
-    """List the files as they stand now, and drop what is gone."""
-    kept = {n: d for n, d in listed().items() if (ROOT / n).is_file()}
-    kept |= {name(path): digest(path) for path in paths if _committed(path)}
-    write_whole(LIST, json.dumps(dict(sorted(kept.items())), indent=1) + "\n")
+def keep(paths: Iterable[Path], inputs: str) -> None:
+    """List the files as they stand now, made from ``inputs``; drop what is gone."""
+    for file, committed in ((LIST, True), (OWN, False)):
+        made = {
+            name(path): f"{inputs} {digest(path)}"
+            for path in paths
+            if _committed(path) == committed
+        }
+        kept = {n: d for n, d in _read(file).items() if (ROOT / n).is_file()} | made
+        if kept or committed:
+            write_whole(file, json.dumps(dict(sorted(kept.items())), indent=1) + "\n")

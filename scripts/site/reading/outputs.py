@@ -1,10 +1,5 @@
-"""What snippets print: the .out files, and when they are stale.
+"""What snippets print: the .out files."""
 
-`snippets/outputs.json` keeps, for every .out file, the digest of the code that
-printed it, so that building the site can tell without torch that nothing changed.
-"""
-
-import json
 import os
 import subprocess
 import sys
@@ -15,11 +10,9 @@ from scripts.measure.digest import module_digest
 from scripts.measure.records import write_whole
 from scripts.site.reading.source import ROOT, SNIPPETS
 
-LOCK = SNIPPETS / "outputs.json"
-
 
 class OutputError(UserError):
-    """A snippet that does not run, or a damaged list of what they print. One line."""
+    """A snippet that does not run. One line."""
 
 
 def files() -> list[Path]:
@@ -33,27 +26,8 @@ def digest(output: Path) -> str:
     return module_digest(".".join(source.with_suffix("").parts))
 
 
-def read_list(path: Path) -> dict[str, str]:
-    """Names and digests from one JSON file. OutputError when it is damaged."""
-    try:
-        return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-    except ValueError as error:
-        where = path.relative_to(ROOT).as_posix()
-        raise OutputError(f"{where}: damaged: {error}; git restores it") from None
-
-
-def locked() -> dict[str, str]:
-    return read_list(LOCK)
-
-
 def name(output: Path) -> str:
     return output.relative_to(SNIPPETS).as_posix()
-
-
-def stale() -> list[Path]:
-    """The .out files whose code has changed since they were written."""
-    known = locked()
-    return [out for out in files() if known.get(name(out)) != digest(out)]
 
 
 def run(output: Path) -> str:
@@ -73,13 +47,6 @@ def run(output: Path) -> str:
     return done.stdout
 
 
-def write(output: Path) -> bool:
-    """Run the snippet and rewrite its .out; whether anything changed."""
-    printed = run(output)
-    changed = printed != output.read_text(encoding="utf-8")
-    if changed:
-        write_whole(output, printed)
-    kept = {n: d for n, d in locked().items() if (SNIPPETS / n).is_file()}
-    kept[name(output)] = digest(output)
-    write_whole(LOCK, json.dumps(dict(sorted(kept.items())), indent=1) + "\n")
-    return changed
+def write(output: Path) -> None:
+    """Run the snippet and rewrite its .out."""
+    write_whole(output, run(output))

@@ -6,9 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from scripts.measure import records
+from scripts.measure import design_text, records
 from scripts.measure.design import Design, Run
-from scripts.site.data import designs
+from scripts.site.data import designs, facts
 from scripts.site.pages import names
 from scripts.site.reading.source import SourceError
 from tests.tiny import tiny_record
@@ -36,41 +36,50 @@ DESIGN = Design(
     runs=lambda record: RUNS,
 )
 RECORD = tiny_record("a_b", [{"seed": 0}], (0, 1))
+FACTS = {"two": "2"}
 
 
 @pytest.fixture
 def declared(monkeypatch):
     words = {"en": {"pre": "Pre-Norm", "ice": {}}, "zh": {"pre": "前置"}}
     module = SimpleNamespace(DESIGN=DESIGN, WORDS=words)
-    monkeypatch.setattr(designs, "load_experiment", lambda name: module)
+    monkeypatch.setattr(design_text, "load_experiment", lambda name: module)
     return module
 
 
+def block(language="en", facts=FACTS) -> str:
+    return designs.block(design_text.described(RECORD, language, facts), language)
+
+
+def plain(language) -> str:
+    return designs.plain(design_text.described(RECORD, language, FACTS), language)
+
+
 def test_a_block_says_all_that_was_declared(declared):
-    block = designs.block(RECORD, "en", {"two": "2"})
-    assert block.startswith('<details class="abstract" data-search-exclude><summary>')
-    assert "\n" not in block, "it may stand in a box"
+    shown = block()
+    assert shown.startswith('<details class="abstract" data-search-exclude><summary>')
+    assert "\n" not in shown, "it may stand in a box"
     for said in (
         "<strong>Question</strong>: Is 1 &lt; 2?",
         "<strong>Arms</strong>: Pre-Norm<",
         "<strong>Controls</strong>: no &lt;b&gt;layers&lt;/b&gt;; Pre-Norm, its "
-        "blocks frozen as drawn",
+        "blocks frozen at initialization",
         "<strong>Learning rates</strong>: 0.1, 0.2, 0.4",
         "<strong>Widths</strong>: 64",
         "<strong>Seeds</strong>: 0, 1",
         "<strong>Rules that it does not meet</strong>: At the edge. Two seeds.",
         "<th>layers</th><th>4</th><th>8</th>",
         "<td>Pre-Norm</td><td>0.2</td><td>0.2</td>",
-        "<td>Pre-Norm, its blocks frozen as drawn</td><td>0.2</td><td></td>",
+        "<td>Pre-Norm, its blocks frozen at initialization</td><td>0.2</td><td></td>",
         "<td>no &lt;b&gt;layers&lt;/b&gt;</td><td>0.4*</td><td>0.4*</td>",
         "* the least or the greatest that was tried",
     ):
-        assert said in block, said
+        assert said in shown, said
 
 
 def test_both_languages_say_the_same(declared):
-    english = designs.plain(RECORD, "en", {"two": "2"})
-    chinese = designs.plain(RECORD, "zh", {"two": "2"})
+    english = plain("en")
+    chinese = plain("zh")
     assert english.count("\n- ") == chinese.count("\n- ") == 9
     assert "**实验设计**\n\n- 问题：1 < 2？\n" in chinese
     assert "- 没有满足的规则：在边上。两个种子。" in chinese
@@ -80,18 +89,17 @@ def test_both_languages_say_the_same(declared):
 def test_rates_that_all_failed_are_named(declared):
     failed = [replace(run, loss=None) for run in RUNS]
     declared.DESIGN = replace(DESIGN, runs=lambda record: failed)
-    assert "<td>all failed</td>" in designs.block(RECORD, "en", {"two": "2"})
+    assert "<td>all failed</td>" in block()
 
 
 def test_without_a_grid_there_is_no_table(declared):
     declared.DESIGN = replace(DESIGN, says=("none",), runs=None, lacks={})
-    block = designs.block(RECORD, "en", {"two": "2"})
-    assert "<table" not in block and "Learning rates" not in block
+    assert "<table" not in block() and "Learning rates" not in block()
 
 
 def test_a_word_for_a_number_that_is_no_fact_is_refused(declared):
     with pytest.raises(records.RecordError, match="two"):
-        designs.block(RECORD, "en", {})
+        block(facts={})
 
 
 def test_unknown_names_name_the_known():
@@ -106,22 +114,19 @@ def test_unknown_names_name_the_known():
 def test_one_rate_was_not_chosen(declared):
     one = [run for run in RUNS if run.rate == 0.1]
     declared.DESIGN = replace(DESIGN, runs=lambda record: one)
-    block = designs.block(RECORD, "en", {"two": "2"})
-    assert "<strong>Learning rates</strong>: 0.1<" in block and "<table" not in block
+    shown = block()
+    assert "<strong>Learning rates</strong>: 0.1<" in shown and "<table" not in shown
 
 
-@pytest.mark.parametrize("name", records.experiments())
+@pytest.mark.parametrize("name", facts.designed())
 def test_no_table_shows_a_name_of_the_code(name):
     """In Chinese a cell of small Latin letters alone is a name of the code."""
-    module = records.load_experiment(name)
-    for record in records.find(name) if getattr(module, "DESIGN", None) else []:
-        block = designs.block(record, "zh", module.facts(record))
-        assert re.findall(r"<t[dh]>[a-z_]+</t[dh]>", block) == []
+    shown = facts.design(name, "zh", designs.block)
+    assert re.findall(r"<t[dh]>[a-z_]+</t[dh]>", shown) == []
 
 
 def test_a_table_of_one_unnamed_cell_has_no_head(declared):
     plain = [replace(run, cell=()) for run in RUNS]
     words = {"en": TEXTS, "zh": {k: v for k, v in ZH.items() if k in TEXTS}}
     declared.DESIGN = replace(DESIGN, runs=lambda record: plain, words=words)
-    block = designs.block(RECORD, "en", {"two": "2"})
-    assert "<thead>" not in block and "<td>Pre-Norm</td><td>0.2</td></tr>" in block
+    assert "<thead>" not in block() and "<td>Pre-Norm</td><td>0.2</td></tr>" in block()

@@ -8,10 +8,9 @@ from dataclasses import replace
 
 import pytest
 
-from scripts.measure import look, records
+from scripts.measure import look, records, svg
 from scripts.site.data import facts
 from scripts.site.pages import names
-from scripts.site.pictures import svg
 from scripts.site.reading.source import ROOT
 
 LABELS = dict.fromkeys(("record", "alternative", "rerun", "rerun_how"), "label")

@@ -1,6 +1,6 @@
 """A picture on a page: groups, ids, numbers and styles that it needs, and no more."""
 
-from scripts.site.pictures import svg
+from scripts.measure import svg
 
 
 def test_groups_with_attributes_stay_and_others_go():

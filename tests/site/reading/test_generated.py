@@ -22,7 +22,8 @@ def test_nothing_was_edited_and_the_list_names_what_is_there():
 
 
 EDITS = [  # file, pattern, what stands there instead
-    ("docs/figures/amd-epyc/init_gradients.en.svg", r"L (\d)", r"L 9\1"),
+    ("docs/figures/amd-epyc/init_gradients.en.svg", r"L(\d)", r"L9\1"),
+    ("docs/facts/amd-epyc/init_gradients.json", r'": "\d', r"\g<0>7"),
     ("docs/figures/diagrams/placement_blocks.en.svg", "Pre-Norm", "Post-Norm"),
     ("docs/figures/zh/labs/deep-stack.ipynb", r'"text": \[\n *"[^"]*?\d', r"\g<0>7"),
     ("snippets/rms_norm/worked_example.out", r"\d", r"\g<0>7"),
@@ -48,17 +49,46 @@ def test_an_edit_is_seen(file, old, new, monkeypatch, tmp_path):
 def test_ends_of_lines_do_not_matter_and_what_is_gone_is_dropped(monkeypatch, tmp_path):
     monkeypatch.setattr(generated, "ROOT", tmp_path)
     monkeypatch.setattr(generated, "LIST", tmp_path / "generated.json")
+    monkeypatch.setattr(generated, "OWN", tmp_path / "own.json")
     paths = [tmp_path / name for name in ("a.svg", "b.svg", "yours/c.svg")]
     paths[2].parent.mkdir()
     for path in paths:
         path.write_bytes(b"one\ntwo\n")
-    generated.keep(paths)
-    assert [*generated.listed()] == ["a.svg", "b.svg"]
+    generated.keep(paths, "0a")
+    assert [*generated.listed()] == ["a.svg", "b.svg", "yours/c.svg"]
+    assert "yours" not in generated.LIST.read_text()
     paths[0].write_bytes(b"one\r\ntwo\r\n")
     assert generated.edited(paths) == []
     paths[0].unlink()
-    generated.keep([])
-    assert [*generated.listed()] == ["b.svg"]
+    generated.keep([], "")
+    assert [*generated.listed()] == ["b.svg", "yours/c.svg"]
+
+
+def test_a_file_is_stale_that_was_made_from_something_else(monkeypatch, tmp_path):
+    monkeypatch.setattr(generated, "ROOT", tmp_path)
+    monkeypatch.setattr(generated, "LIST", tmp_path / "generated.json")
+    monkeypatch.setattr(generated, "OWN", tmp_path / "own.json")
+    ours, own = tmp_path / "a.svg", tmp_path / "yours" / "a.svg"
+    assert generated.stale(ours, "0a", {})
+    own.parent.mkdir()
+    for path in (ours, own):
+        path.write_text("<svg/>")
+    assert generated.stale(ours, "0a", {})
+    generated.keep([ours, own], "0a")
+    known = generated.listed()
+    assert not generated.stale(ours, "0a", known)
+    assert generated.stale(ours, "0b", known)
+    assert generated.stale(own, "0b", known) and not generated.stale(own, "0a", known)
+    assert generated.edited([own]) == []  # a reader may
+
+
+def test_a_damaged_list_is_one_line(monkeypatch, tmp_path):
+    monkeypatch.setattr(generated, "ROOT", tmp_path)
+    monkeypatch.setattr(generated, "LIST", tmp_path / "generated.json")
+    monkeypatch.setattr(generated, "OWN", tmp_path / "own.json")
+    generated.LIST.write_text("{")
+    with pytest.raises(generated.SourceError, match=r"^generated\.json: damaged"):
+        generated.listed()
 
 
 def test_check_names_the_first_and_counts_the_rest(monkeypatch):
@@ -75,10 +105,11 @@ def test_check_names_the_first_and_counts_the_rest(monkeypatch):
 def test_a_file_that_is_no_text_is_edited_and_has_a_digest(monkeypatch, tmp_path):
     monkeypatch.setattr(generated, "ROOT", tmp_path)
     monkeypatch.setattr(generated, "LIST", tmp_path / "generated.json")
+    monkeypatch.setattr(generated, "OWN", tmp_path / "own.json")
     path = tmp_path / "a.svg"
     path.write_bytes(b"<svg>\xff</svg>")
     assert generated.edited([path]) == ["a.svg"]
-    generated.keep([path])
+    generated.keep([path], "0a")
     assert generated.edited([path]) == []
     path.write_bytes(b"<svg>\xfe</svg>")
     assert generated.edited([path]) == ["a.svg"]
@@ -109,7 +140,7 @@ def test_a_figure_drawn_again_has_the_same_bytes(language, monkeypatch, tmp_path
     first = [name for name in records.experiments() if records.find(name)]
     record = records.find(chosen(first))[0]
     drawn = look.draw(record, language)
-    true = generated.FIGURES / record.machine / drawn.name
+    true = generated.FOLDERS[0] / record.machine / drawn.name
     assert drawn.read_bytes() == true.read_bytes()
 
 
@@ -117,7 +148,7 @@ def test_a_figure_drawn_again_has_the_same_bytes(language, monkeypatch, tmp_path
 def test_a_diagram_drawn_again_has_the_same_bytes(language, monkeypatch, tmp_path):
     monkeypatch.setattr(diagram, "FIGURES", tmp_path / "diagrams")
     drawn = diagram.draw(chosen(diagram.names()), language)
-    true = generated.FIGURES / "diagrams" / drawn.name
+    true = generated.FOLDERS[0] / "diagrams" / drawn.name
     assert drawn.read_bytes() == true.read_bytes()
 
 

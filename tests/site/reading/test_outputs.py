@@ -1,16 +1,9 @@
-"""Outputs of snippets: stale when their code changed, written whole, or one line."""
-
-import json
+"""Outputs of snippets: a digest of their code, written whole, or one line."""
 
 import pytest
 
 from scripts.measure import digest
 from scripts.site.reading import outputs
-
-
-def test_the_committed_list_is_of_the_committed_files():
-    known = set(outputs.locked())
-    assert known == {outputs.name(path) for path in outputs.files()} != set()
 
 
 @pytest.fixture
@@ -24,30 +17,19 @@ def snippets(tmp_path, monkeypatch):
     for module in (outputs, digest):
         monkeypatch.setattr(module, "ROOT", tmp_path)
     monkeypatch.setattr(outputs, "SNIPPETS", folder)
-    monkeypatch.setattr(outputs, "LOCK", folder / "outputs.json")
     return folder
 
 
-def test_an_output_is_stale_until_written_and_when_its_code_changes(snippets):
+def test_an_output_has_the_digest_of_its_code(snippets):
     one, two = outputs.files()
     assert [outputs.name(path) for path in (one, two)] == ["a/one.out", "a/two.out"]
-    assert outputs.stale() == [one, two] and outputs.locked() == {}
-    assert outputs.write(one) is True
-    assert one.read_text() == "one\n"
-    assert outputs.stale() == [two]
-    assert outputs.write(one) is False  # the same again
-    assert outputs.write(two) is True
-    assert outputs.stale() == []
-    text = outputs.LOCK.read_text()
-    assert list(json.loads(text)) == ["a/one.out", "a/two.out"]
-    assert text.endswith("\n}\n") and text.startswith('{\n "a/one.out"')
-    one.with_suffix(".py").write_text('print("one")  # said\n')
-    assert outputs.stale() == []
-    one.with_suffix(".py").write_text('print("One")\n')
-    assert outputs.stale() == [one]
-    two.unlink()
     outputs.write(one)
-    assert list(outputs.locked()) == ["a/one.out"]  # what is gone is dropped
+    assert one.read_text() == "one\n" and two.read_text() == ""
+    before = outputs.digest(one)
+    one.with_suffix(".py").write_text('print("one")  # said\n')
+    assert outputs.digest(one) == before
+    one.with_suffix(".py").write_text('print("One")\n')
+    assert outputs.digest(one) != before
 
 
 @pytest.mark.parametrize(
@@ -64,16 +46,10 @@ def test_a_snippet_that_does_not_run_writes_nothing(code, says, snippets):
     with pytest.raises(outputs.OutputError) as caught:
         outputs.write(one)
     assert says in str(caught.value) and "\n" not in str(caught.value)
-    assert one.read_text() == "" and outputs.locked() == {}
+    assert one.read_text() == ""
 
 
 def test_hashes_are_the_same_in_every_run(snippets):
     one = outputs.files()[0]
     one.with_suffix(".py").write_text("print(hash('a'))")
     assert outputs.run(one) == outputs.run(one)
-
-
-def test_a_damaged_list_is_one_line(snippets):
-    outputs.LOCK.write_text("{")
-    with pytest.raises(outputs.OutputError, match=r"^snippets/outputs\.json: damaged"):
-        outputs.stale()

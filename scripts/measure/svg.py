@@ -1,8 +1,8 @@
-"""Figures inside a page: the same picture with a third of the bytes.
+"""Figures without what nobody sees: the same picture with a third of the bytes.
 
-matplotlib repeats fonts, styles, ids and six decimals on every mark. A page keeps
-what is seen: text takes the page's font, coordinates a tenth, styles a class,
-and of the ids those stay, in short, that something refers to.
+matplotlib repeats fonts, styles, ids and six decimals on every mark. What is seen
+stays: text takes the page's font, coordinates a tenth, styles a class, and of the ids
+those that something refers to, in short.
 """
 
 import html
@@ -51,10 +51,14 @@ def slim(svg: str) -> str:
         svg = pattern.sub("", svg)
     own = f"f{zlib.crc32(svg.encode()):x}"[:4]  # several pictures share a page
     svg = TAG.sub(_rounded, _short_ids(svg, own))
-    svg = FALLBACK.sub(r"var(\1)", svg)
     svg = re.sub(r">\s+<", "><", re.sub(r"\s+", " ", svg)).strip()
     svg = CLIPPED.sub(r' style="clip-path:\1;\2"', _without_idle_groups(svg))
     return _classes(svg, own)
+
+
+def inline(svg: str) -> str:
+    """The picture in a page, whose scheme gives each colour: no hex as a fallback."""
+    return FALLBACK.sub(r"var(\1)", svg.strip())
 
 
 def _short_ids(svg: str, own: str) -> str:
