@@ -45,7 +45,7 @@ WORDS = {
         "post": "Post-Norm",
         "end": "损失 {loss}",
         "step": "步",
-        "layer": "越往上层越深",
+        "layer": "层（从下往上）",
         "small": "梯度 1e-7",
         "large": "1e-3",
         "verdict": "Pre-Norm 学会了。Post-Norm 最后还不如没有层的模型"
