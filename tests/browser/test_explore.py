@@ -77,6 +77,7 @@ PAGES = {
     "numbers": "rmsnorm/low-precision/",
     "cells": "foundations/batch-norm-vs-layer-norm/",
     "geometry": "foundations/layer-norm/",
+    "attention": "attention/qk-norm/",
 }
 EVERY = [(language, name) for language in ("en", "zh") for name in PAGES]
 
@@ -183,6 +184,23 @@ def test_the_arrow_is_dragged(figure, browser_checks):
     )  # in steps of 0.1
     page.mouse.move(box["x"], box["y"])  # let go: nothing follows any more
     assert element.evaluate(held) == dragged
+    browser_checks.add(3)
+
+
+def test_a_query_is_dragged_and_turned_by_a_click(figure, browser_checks):
+    element = figure("en", "attention")
+    page, grip = element.page, element.locator(".grip")
+    grip.scroll_into_view_if_needed()
+    box = grip.bounding_box()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 40, box["y"] - 30, steps=4)
+    page.mouse.up()
+    grown = element.locator("[data-of=grown]").inner_text()
+    assert grown != "times 1"
+    element.locator("[data-key='4'] .target").click()
+    assert element.locator("[data-of=angle]").inner_text() == "215°"
+    assert element.locator("[data-of=grown]").inner_text() == grown
     browser_checks.add(3)
 
 

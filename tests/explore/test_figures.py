@@ -306,6 +306,76 @@ def test_geometry_shows_the_claims():
     assert near["layer"]["length"] < 0.5 * 3**0.5
 
 
+KEYS = (15, 40, 70, 100, 215, 330)
+
+
+def row_of(state: dict) -> dict[str, torch.Tensor]:
+    """The row by torch: vectors of 64 features, in a plane, and what is done to them."""
+    start = 4.0 * 2 ** float(state["grown"])
+
+    def vectors(*degrees):
+        angle = torch.deg2rad(torch.tensor(degrees, dtype=torch.float64))
+        plane = start * torch.stack([angle.cos(), angle.sin()], dim=1)
+        return F.pad(plane, (0, 62))
+
+    q, k = vectors(float(state["angle"])), vectors(*KEYS)
+    if state["remedy"] == "norm":
+        gain = torch.full((64,), float(state["gain"]), dtype=torch.float64)
+        q, k = (F.rms_norm(x, (64,), gain, 0.0) for x in (q, k))
+    if state["remedy"] == "clip" and (most := (q @ k.T / 8).max()) > 100:
+        q, k = (x * (100 / most).sqrt() for x in (q, k))
+    raw = (q @ k.T / 8)[0]
+
+    def weights(z):
+        cap = float(state["cap"])
+        return (cap * torch.tanh(z / cap) if state["remedy"] == "cap" else z).softmax(0)
+
+    cap = float(state["cap"])
+    logits = cap * torch.tanh(raw / cap) if state["remedy"] == "cap" else raw
+    p = weights(raw)
+    slope = torch.func.jacrev(weights)(raw).norm()
+    return {
+        "logits": logits,
+        "weights": p,
+        "entropy": torch.special.entr(p).sum(),
+        "slope": slope,
+    }
+
+
+@pytest.mark.parametrize("remedy", ["none", "norm", "cap", "clip"])
+@pytest.mark.parametrize(
+    ("angle", "grown"), [("30", "0"), ("215", "2.5"), ("100", "4")]
+)
+def test_attention_is_torchs(remedy, angle, grown):
+    state = {"angle": angle, "grown": grown, "remedy": remedy, "gain": "1.5"}
+    state |= {"cap": "30"}
+    found = computed("attention", state)
+    for name, right in row_of(state).items():
+        assert found[name] == pytest.approx(right.tolist(), rel=1e-6, abs=1e-8), name
+
+
+def test_attention_shows_the_claims():
+    opening = computed("attention", {})
+    collapsed = preset("attention", "large-logits-kill-the-softmax-gradient")
+    way = computed("attention", {"grown": "1.5"})
+    assert collapsed["slope"] < 1e-3 < opening["slope"] < way["slope"]
+    grown = preset("attention", "pre-norm-keeps-attention-logits-in-bounds")["logits"]
+    assert grown == pytest.approx([64 * z for z in opening["logits"]])
+    bound = preset("attention", "qk-norm-bounds-logits-by-the-root-of-the-width")
+    ones = computed("attention", {"remedy": "norm", "grown": "3"})["logits"]
+    assert bound["logits"] == pytest.approx([9 * z for z in ones]) and max(ones) < 8
+    alone = preset("attention", "a-cap-of-50-prevents-one-hot-attention")
+    assert max(alone["logits"]) < 50 and max(alone["weights"]) > 0.999
+    crowd = {"grown": "4", "remedy": "cap", "cap": "50"}
+    flat = computed("attention", crowd)["weights"]
+    assert max(flat) < 0.5 < max(computed("attention", {"grown": "4"})["weights"])
+    bent = preset("attention", "soft-capping-truncates-logits")["logits"]
+    straight = computed("attention", {"grown": "2"})["logits"]
+    assert all(abs(b) < abs(z) for b, z in zip(bent, straight, strict=True))
+    clipped = preset("attention", "qk-clip-adds-a-layer-to-the-model")
+    assert max(clipped["logits"]) == pytest.approx(100)
+
+
 def the_laws() -> None:
     test_cells_show_the_claims()
     for padding in ("counted", "masked"):
@@ -313,6 +383,8 @@ def the_laws() -> None:
     test_numbers_exact_and_nearest_are_torchs("bfloat16")
     test_numbers_cast_orders_differ()
     test_geometry_is_torchs(("2", "-0.4", "1.1"), "0")
+    for remedy in ("none", "norm", "cap", "clip"):
+        test_attention_is_torchs(remedy, "100", "4")
 
 
 @pytest.mark.parametrize(
@@ -333,6 +405,12 @@ def the_laws() -> None:
         ("geometry", "const eps = 10 ** state.eps", "const eps = 1e-5"),
         ("geometry", "factor * (Number(v) +", "(factor * Number(v) +"),
         ("geometry", "180) / Math.PI", "90) / Math.PI"),
+        ("attention", "(length * length) / unit", "length / unit"),
+        ("attention", "state.gain * unit", "unit"),
+        ("attention", "1 - t * t", "1 - t"),
+        ("attention", "(z * THRESHOLD) / most", "Math.min(z, THRESHOLD)"),
+        ("attention", "k === i ? 0 : w * w", "w * w"),
+        ("attention", "-p * log(p)", "-p * log(p) / Math.LN2"),
     ],
 )
 def test_a_mistake_is_noticed(name, old, new, monkeypatch):
