@@ -31,7 +31,7 @@ FIELDS = {
         "gain",
         "placement",
     ),
-    *("qk_norm", "eps", "caps", "differs", "source"),
+    *("qk_norm", "qk_rope", "eps", "caps", "differs", "source"),
 }
 WORDS = {
     "norm": {"LayerNorm", "RMSNorm"},
@@ -41,6 +41,7 @@ WORDS = {
         *("residual-after-norm", "multi-stream", "none", "other"),
     },
     "qk_norm": {"none", "per head", "projection", "L2"},
+    "qk_rope": {None, "before", "after", "none"},
 }
 MONTH = re.compile(r"20\d\d-(0[1-9]|1[0-2])")
 TYPE = re.compile(r"model_type = \"([\w-]+)\"")
@@ -53,7 +54,9 @@ def problem_of(row: dict) -> str | None:
         return f"its fields differ by {', '.join(sorted(set(row) ^ FIELDS))}"
     for field, words in WORDS.items():
         if row[field] not in words:
-            return f"{field} is none of {', '.join(sorted(words))}"
+            return f"{field} is none of {', '.join(sorted(map(str, words)))}"
+    if row["qk_rope"] and row["qk_norm"] == "none":
+        return "qk_rope is the side of a norm that is none"
     if not MONTH.fullmatch(str(row["document"])):
         return "document is not a year and a month"
     if row["released"] is not None:
@@ -158,6 +161,40 @@ def test_a_class_and_its_models_agree(obeyed):
             obeyed([f"{row['model']}: {said}, the class {found}"])
 
 
+def test_the_side_of_rope_is_what_the_class_did(obeyed):
+    """Where its default has the norm; layers without RoPE have no side."""
+    rows = {row["model"]: row for row in ROWS if row["qk_rope"]}
+    for record in records.find("model_atlas"):
+        for name, row in rows.items():
+            sides = {
+                entry[4]
+                for layer in record.rows
+                if layer["architecture"] == row["architecture"]
+                for entry in layer["qk"]
+                if entry[0] in ("q", "k", "qk", "kv")
+            }
+            if sides and row["qk_rope"] not in (sides - {"none"} or sides):
+                obeyed([f"{name}: {row['qk_rope']}, the class {sides}"])
+    assert len(rows) == sum(row["qk_norm"] != "none" for row in ROWS)  # all were read
+    after = {name for name, row in rows.items() if row["qk_rope"] == "after"}
+    assert after == {"Llama 4 Scout", "Hunyuan 7B", "nanochat"}
+
+
+@pytest.mark.parametrize(
+    ("language", "side", "without"),
+    [
+        ("en", "per head, before RoPE", "L2, no RoPE"),
+        ("zh", "逐头，RoPE 之前", "L2，无 RoPE"),
+    ],
+)
+def test_the_cell_of_qk_norm_says_its_side(language, side, without):
+    rows = {row["model"]: row for row in ROWS}
+    words = OF_ATLAS[language]
+    assert models.qk(rows["Qwen3 8B"], words) == side
+    assert models.qk(rows["Kimi Linear 48B"], words) == without
+    assert models.qk(rows["Llama 3 8B"], words) == words["none"]
+
+
 # Checkpoints that set a switch, as their notes say.
 BESIDE_THE_CLASS = {"OPT-350M", "GLM-4.5"}
 
@@ -205,6 +242,8 @@ def test_the_biases_of_a_family_are_those_of_its_class(family):
         ({"gain": 1}, "gain is none of"),
         ({"placement": "peri"}, "placement is none of"),
         ({"qk_norm": True}, "qk_norm is none of"),
+        ({"qk_rope": True}, "qk_rope is none of"),
+        ({"qk_rope": "before"}, "qk_rope is the side"),
         ({"document": "2024"}, "document is not"),
         ({"weights": "2024-09"}, "weights is neither"),
         ({"released": ["2024", "zeng2022glm"]}, "released is not"),

@@ -24,7 +24,8 @@ FAMILIES = {
 }
 FIELDS = {
     *("model", "family", "released", "document", "weights", "variant", "source"),
-    *("architecture", "norm", "gain", "placement", "qk_norm", "eps", "caps", "differs"),
+    *("architecture", "norm", "gain", "placement", "qk_norm", "qk_rope"),
+    *("eps", "caps", "differs"),
 }
 FAMILY_HEADS = ("family", "norm", "placement", "qk", "biases")
 
@@ -121,10 +122,13 @@ def placement(model: dict, words: dict) -> str:
 
 
 def qk(model: dict, words: dict) -> str:
-    """QK-Norm and caps together: both hold the logits of attention down."""
+    """QK-Norm, its side of RoPE, and caps: what holds the logits of attention down."""
     said = {"per head": words["head"], "none": words["none"]}
     said["projection"] = words["projection"]
     own = said.get(model["qk_norm"], model["qk_norm"] or "–")
+    if model["qk_rope"]:
+        side = words["no-rope" if model["qk_rope"] == "none" else model["qk_rope"]]
+        own = words["side"].format(own, side)
     caps = f"{words['caps']} {model['caps']}" if model["caps"] else None
     for word, shown in words["capped"].items():
         caps = caps and caps.replace(word, shown)
