@@ -1,9 +1,12 @@
 """QK-Clip: per head, after the step, half in W_q and half in W_k."""
 
 import copy
+import math
 
 import pytest
 import torch
+from torch._higher_order_ops.flex_attention import math_attention
+from torch.nn.attention.flex_attention import AuxRequest, flex_attention
 
 from snippets.qk_norm.attention import Attention, largest_logit
 from snippets.qk_norm.clip import qk_clip
@@ -102,3 +105,24 @@ def test_does_nothing_behind_a_norm():
     before = attention.logits(x).detach()
     qk_clip(attention, largest_logit(before), tau=0.1)
     assert_close(attention.logits(x), before, 1e-3)
+
+
+def test_flex_attention_returns_no_maximum_on_a_cpu():
+    """When it does, the page's sentence goes, and a snippet can take its place."""
+    q = k = v = torch.randn(1, 2, 4, 8)
+    with pytest.raises(NotImplementedError, match="max scores"):
+        flex_attention(q, k, v, return_aux=AuxRequest(max_scores=True))
+
+
+def test_flex_attention_takes_both_after_score_mod():
+    """By its own reference, which also says them in base two."""
+    q, k, v = torch.randn(3, 1, 2, 4, 8)
+
+    def cap(score, *_):
+        return torch.tanh(score)
+
+    everything = (lambda *_: torch.tensor(True),)
+    _, lse, largest = math_attention(q, k, v, cap, everything, 8**-0.5, {})
+    capped = torch.tanh(q @ k.mT * 8**-0.5)
+    assert_close(largest * math.log(2), capped.amax(-1), 1e-6)
+    assert_close(lse * math.log(2), capped.logsumexp(-1), 1e-6)
