@@ -40,5 +40,5 @@ for placement in (PreNorm, SandwichNorm):
         print("".join(f"{size:7.2f}" for size in stream(blocks)))
 blocks = stack(SandwichNorm, layers=32)
 multiply(blocks, ("post.gain",), 0.1)
-print("  exit gains x 0.1", end="")
+print("  post gains x 0.1", end="")
 print("".join(f"{size:7.2f}" for size in stream(blocks)))
