@@ -33,7 +33,12 @@ def violations(text: str) -> list[str]:
         found.append("a deployment of main may be cancelled")
     for name, job in workflow["jobs"].items():
         writes = {k for k, v in job.get("permissions", {}).items() if v == "write"}
-        if writes and writes != {"pages", "id-token"}:
+        told = ["github.token" in str(step) for step in job["steps"]]
+        last = not any(told[:-1]) and "uses" not in job["steps"][-1]
+        if writes == {"contents"} and name == "notebooks":
+            if not last or "refs/heads/main" not in job.get("if", ""):
+                found.append("notebooks gives its right to more than its last step")
+        elif writes and writes != {"pages", "id-token"}:
             found.append(f"{name} may write {', '.join(sorted(writes))}")
         used = " ".join(step.get("uses", "") for step in job["steps"])
         reads = writes | {k for k in job.get("permissions", {})}
@@ -70,6 +75,46 @@ def test_planted(old, new, says):
     changed, count = re.subn(old, new, text, count=1)
     assert count == 1
     assert any(says in v for v in violations(changed))
+
+
+PUSHES = ROOT / ".github/workflows/notebooks.yml"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (
+            "        env: { NOTEBOOKS",
+            "        env: { T: '${{ github.token }}', NOTEBOOKS",
+        ),
+        ("github.ref == 'refs/heads/main' && ", ""),
+    ],
+)
+def test_planted_in_the_push(old, new):
+    text = PUSHES.read_text(encoding="utf-8")
+    assert text.count(old) == 1
+    (found,) = violations(text.replace(old, new))
+    assert "more than its last step" in found
+
+
+def test_the_push_replaces_the_branch_and_takes_notebooks_alone(tmp_path):
+    job = yaml.safe_load(PUSHES.read_text(encoding="utf-8"))["jobs"]["notebooks"]
+    remote = tmp_path / "remote.git"
+    subprocess.run(["git", "init", "--quiet", "--bare", remote], check=True)
+    environment = os.environ | {"REMOTE": str(remote), "GITHUB_SHA": "0" * 40}
+    for names in (["en/a/b.ipynb", "zh/c.ipynb", "en/index.html"], ["en/d.ipynb"]):
+        here = tmp_path / names[0].replace("/", "-")
+        for name in names:
+            path = here / "site" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text("{}", encoding="utf-8")
+        script = ["bash", "-e", "-c", job["steps"][-1]["run"]]
+        subprocess.run(script, cwd=here, env=environment, check=True)
+        listed = ["git", "-C", remote, "ls-tree", "-r", "--name-only", "notebooks"]
+        printed = subprocess.run(listed, capture_output=True, text=True, check=True)
+        assert printed.stdout.split() == [n for n in names if n.endswith(".ipynb")]
+    count = ["git", "-C", remote, "rev-list", "--count", "notebooks"]
+    assert subprocess.run(count, capture_output=True, text=True).stdout.strip() == "1"
 
 
 def test_ci_runs_ruff():
