@@ -10,11 +10,12 @@ const STOP = new Set(
   ("a an and are as at be between by can do does doesn't don't for from get give has have how i if in is it " +
     "its make me my need needed of on one only or please question questions should so some than that the " +
     "their there they this to use used using vs was we what when where which while who why will with work " +
-    "you your happen happens instead really fix bug issue add " +
+    "you your happen happens instead really fix bug issue add but still however though because if different set " +
     "为什么 为何 什么 怎么 怎样 如何 哪些 哪个 哪种 哪里 吗 呢 了 的 地 得 和 与 或 及 以及 在 是 有 会 要 用 把 被 对 从 " +
     "到 上 中 里 下 一下 一个 一些 这个 那个 这 那 可以 需要 进行 写 写一下 使用 用的 用了 普遍 都 就 也 还 请问 请 问题 " +
     "相比 相比于 于 各 分别 你 我 它 他 时 后 之后 而 非 而非 做 让 说 讲 该 咋办 么 才 再 又 出现 介绍 关于 问 等 " +
-    "能 能否 是否 不是 我们 真的 可能 究竟 根本 主要 其实 一般 比如 是什么 指的 所有 特别 很 太 更 最").split(" "),
+    "能 能否 是否 不是 我们 真的 可能 究竟 根本 主要 其实 一般 比如 是什么 指的 所有 特别 很 太 更 最 " +
+    "但 但是 不过 仍 仍然 还是 已经 如果 因为 所以 由于 当 使用了 并 并且 时候 通常 设置").split(" "),
 );
 // One word, spelled otherwise.
 const SPELLED = {
@@ -87,13 +88,15 @@ const inOurWords = (query) =>
 const wordsOf = (query, known, separator, isText) => {
   const all = [];
   const parts = (word) => spelled(word).split(separator);
+  // A name of code that no page has is what prose says: weight_decay, weight decay.
+  const asProse = (word) => (known(word) ? [word] : word.split("_"));
   for (const [run] of query.toLowerCase().matchAll(RUNS)) {
     const bare = run.replace(EDGES, "");
     if (HAN.test(run)) {
       const isKnown = (word) => isSpelled(word) || STOP.has(word) || known(word);
       all.push(...segment(run, isKnown).flatMap((word) => (isSpelled(word) ? segment(spelled(word), known) : [word])));
     } else if (CODE.test(bare) && isText(bare)) all.push(bare);
-    else all.push(...parts(bare).flatMap((word) => (CODE.test(word) ? word.split(/[^\p{L}\p{N}_√']+/u) : [word])));
+    else all.push(...parts(bare).flatMap((word) => (CODE.test(word) ? word.split(/[^\p{L}\p{N}_√']+/u).flatMap(asProse) : [word])));
   }
   const clean = all.map((word) => (CODE.test(word) ? word : word.replace(EDGES, ""))).filter(Boolean);
   const counting = clean.filter((word) => !STOP.has(word));
