@@ -34,7 +34,7 @@ NORMS = ("rms_norm", "layer_norm", "add_rms_norm")
 MIXES = ("1r1w", "2r1w", "2r2w", "3r1w")
 DRAWN = [(norm, dtype) for dtype in DTYPES for norm in NORMS[:2]]
 POWERS = tuple(width for width in WIDTHS if width != 5000)  # what is drawn
-TICKS = (128, 1024, 8192, 65536)
+TICKS = (128, 2048, 32768)
 SHOWN = (  # columns that are facts
     *("kernel", "grid", "warps", "registers", "stack", "shared"),
     *("programs", "loads_16", "loads_narrow", "async_copies", "barriers"),

@@ -33,6 +33,7 @@ FROM_MEMORY = (1.0, 0.5, 0.0)  # of what is read twice, the share that the L2 ha
 SPILLED = (1.0, 1.0, 0.5)  # of the time of spilled registers, what is not hidden
 LOCAL = 64 * 1.7e9  # bytes a second of an SM's L1, where spilled registers go
 CASES = range(3)
+RANGE = ("worst", "share", "best")  # what a row holds of each case
 WIDTHS = (1024, 2048, 4096, 8192, 16_384)
 SHAPES = (  # operation, widths, as the benchmarks time them
     ("rms_norm", (*WIDTHS, 32_768, 65_536)),
@@ -216,7 +217,7 @@ def facts(record) -> dict[str, str]:
             # By the card's own copy once there is one.
             found[f"{at}_floor"] = f"{1e6 * each['bytes'] / rate:.0f}"
             found[f"{at}_share"] = report.percent(each["share"])
-            three = (each[case] for case in ("worst", "share", "best"))
+            three = (each[case] for case in RANGE)
             found[f"{at}_predicted"] = "·".join(f"{100 * share:.0f}" for share in three)
             found[f"{at}_measured"] = report.percent(share).removesuffix("%")
         found[f"{name}_measured"] = str(len(shares))
@@ -227,33 +228,52 @@ def facts(record) -> dict[str, str]:
 WORDS = figure_words(__file__)
 
 
+SAME = 0.005  # shares this near each other are one line
+
+
+def _drawn(record, name: str) -> dict[str, list[dict]]:
+    """Words of each line of a card -> its rows; forward both norms may share one."""
+    found = {}
+    for start in ("rms_norm", "layer_norm"):
+        for operation in (start, start + "_backward"):
+            rows = record.select(card=name, operation=operation)
+            found[operation] = [row for row in rows if row["width"] in WIDTHS]
+    pairs = zip(found["rms_norm"], found["layer_norm"], strict=True)
+    if all(abs(a[case] - b[case]) < SAME for a, b in pairs for case in RANGE):
+        found.pop("layer_norm")
+        found = {"both_norms": found.pop("rms_norm")} | found
+    return found
+
+
 def plot(record, words):
+    from dataclasses import replace
+
     from scripts.measure import look
     from scripts.measure.kernels.cards import CARDS
 
     figure, axes = look.new_figure(words, record, rows=2, height=6.4, sharex=True)
     for axis, name in zip(axes, CARDS, strict=True):
-        for series, start in enumerate(("rms_norm", "layer_norm")):
-            for way, line in (("", "-"), ("_backward", look.LINES[1])):
-                rows = record.select(card=name, operation=start + way)
-                rows = [each for each in rows if each["width"] in WIDTHS]
-                drawn = {**look.style(series), "linestyle": line, "markersize": 4}
-                middle = [100 * each["share"] for each in rows]
-                reach = [
-                    [100 * (each["share"] - each["worst"]) for each in rows],
-                    [100 * (each["best"] - each["share"]) for each in rows],
-                ]
-                places = [each["width"] for each in rows]
-                axis.errorbar(
-                    places, middle, reach, capsize=2, label=words[start + way], **drawn
-                )
-                there = [100 * measured(each) for each in rows]
-                axis.plot(places, there, "x", color=look.INK, markersize=7)
+        for operation, rows in _drawn(record, name).items():
+            line = look.LINES[operation.endswith("_backward")]
+            drawn = look.style(int(operation.startswith("layer")))
+            middle = [100 * each["share"] for each in rows]
+            reach = [
+                [100 * (each["share"] - each["worst"]) for each in rows],
+                [100 * (each["best"] - each["share"]) for each in rows],
+            ]
+            places = [each["width"] for each in rows]
+            drawn |= {"linestyle": line, "markersize": 4, "label": words[operation]}
+            axis.errorbar(places, middle, reach, capsize=2, **drawn)
+        for row in record.select(card=name):
+            if row["width"] in WIDTHS and row["operation"] in words:
+                there = 100 * measured(row)
+                axis.plot(row["width"], there, "x", color=look.INK, markersize=7)
         axis.set_title(CARDS[name].name)
         axis.set_xscale("log", base=2)
         axis.set_ylabel(words["share"])
     axes[-1].set_xlabel(words["width"])
     handles, labels = axes[0].get_legend_handles_labels()
     look.legend(figure, handles, labels)
-    look.footer(figure, record, words, words["band"])
+    told = {k: v for k, v in record.provenance.items() if k != "date"}  # in the band
+    look.footer(figure, replace(record, provenance=told), words, words["band"])
     return figure
