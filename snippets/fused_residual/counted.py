@@ -21,10 +21,10 @@ def two_kernels(x: Tensor, branch: Tensor, gain: Tensor):
 
 
 LARGE = 16_384 * 4096  # elements of x, for the times of the model
-BANDWIDTH = 4.8e12  # bytes a second: the datasheet's, not a measurement
+BANDWIDTHS = {"H100": 3.35e12, "H200": 4.8e12}  # bytes a second, datasheets
 
 rows, width = 32, 64
-print("bytes/element   forth  back  both  model us")
+print("bytes/element   forth  back  both  model us:", *BANDWIDTHS)
 for dtype in (torch.bfloat16, torch.float32):
     print(dtype)
     for function in (by_hand, two_kernels, add_rms_norm):
@@ -38,5 +38,6 @@ for dtype in (torch.bfloat16, torch.float32):
             torch.autograd.grad(outputs, inputs, (dstream, dy))
         counts = [t.bytes // x.numel() for t in (there, back)]
         line = f"{counts[0]:5} {counts[1]:5} {sum(counts):5}"
-        time = 1e6 * sum(counts) * LARGE / BANDWIDTH
-        print(f"  {function.__name__:13}{line} {time:9.0f}")
+        moved = 1e6 * sum(counts) * LARGE
+        times = [f"{moved / rate:5.0f}" for rate in BANDWIDTHS.values()]
+        print(f"  {function.__name__:13}{line} {' '.join(times):>22}")

@@ -4,24 +4,28 @@ from snippets.speed.byte_count import CHAINS, bytes_per_element
 WIDTH, INNER, VOCABULARY, BLOCKS = 4096, 11008, 32000, 32
 NORMS = 2 * BLOCKS + 1
 WEIGHTS = BLOCKS * (4 * WIDTH**2 + 3 * WIDTH * INNER) + VOCABULARY * WIDTH
-BANDWIDTH, TENSOR_CORES = 4.8e12, 989e12  # H200, dense bfloat16; datasheet
+TENSOR_CORES = 989e12  # dense bfloat16; both cards, by their datasheets
+BANDWIDTHS = {"H100": 3.35e12, "H200": 4.8e12}  # bytes a second, likewise
 
 products = 2 * WEIGHTS / TENSOR_CORES
-print("model: Llama-7B forward, per token, bfloat16, an H200's peaks")
-print(f"{'its matrix products':26} {products * 1e6:6.2f} us")
-for name in (
-    "fused LayerNorm or RMSNorm",
-    "LayerNorm by hand",
-    "RMSNorm by hand",
-):
-    moved = NORMS * WIDTH * bytes_per_element(CHAINS[name])
-    norms = moved / BANDWIDTH
-    share = norms / (norms + products)
-    print(f"{name:26} {norms * 1e6:6.2f} us, {share:.1%} of the sum")
+counted = {
+    name: (bytes_per_element(CHAINS[name]), products)
+    for name in (
+        "fused LayerNorm or RMSNorm",
+        "LayerNorm by hand",
+        "RMSNorm by hand",
+    )
+}
 # Backward a fused norm reads x and a gradient and writes one: 6 bytes more.
-norms = NORMS * WIDTH * (4 + 6) / BANDWIDTH
-share, name = norms / (norms + 3 * products), "fused, backward too"
-print(f"{name:26} {norms * 1e6:6.2f} us, {share:.1%} of the sum")
+counted["fused, backward too"] = 4 + 6, 3 * products
+print("model: Llama-7B, per token, bfloat16; us, and share of the sum")
+print(" " * 26, *(f"{card:>13}" for card in BANDWIDTHS))
+us = f"{products * 1e6:6.2f}"  # of the same peak on both
+print(f"{'its matrix products':26} {us} {us:>13}")
+for name, (moved, rest) in counted.items():
+    times = [NORMS * WIDTH * moved / rate for rate in BANDWIDTHS.values()]
+    cells = [f"{t * 1e6:6.2f} {t / (t + rest):6.1%}" for t in times]
+    print(f"{name:26}", *cells)
 
 by_hand = [
     bytes_per_element(CHAINS[f"{norm} by hand"], "float32")

@@ -38,9 +38,13 @@ def traffic(rows: int, d: int, size: int, centred: bool) -> int:
     return size * (2 * rows * d + parameters * d) + 4 * statistics * rows
 
 
-h200 = ridge(67e12, 4.8e12)  # float32 outside the tensor cores; datasheet
+RIDGES = {  # float32 outside the tensor cores; datasheets
+    "H100": ridge(67e12, 3.35e12),
+    "H200": ridge(67e12, 4.8e12),
+}
 print(f"LayerNorm: {intensity(LAYER_NORM_FLOPS):.2f} FLOP per byte")
 print(f"RMSNorm:   {intensity(RMS_NORM_FLOPS):.2f} FLOP per byte")
-print(f"ridge of an H200: {h200:.0f} FLOP per byte")
+for card, found in RIDGES.items():
+    print(f"ridge of an {card}: {found:.0f} FLOP per byte")
 more = traffic(16384, 4096, 2, True) / traffic(16384, 4096, 2, False)
 print(f"bytes, LayerNorm / RMSNorm at (16384, 4096): {more:.4f}")

@@ -66,7 +66,8 @@ def test_intensity(flops, dtype, value):
 
 def test_both_norms_are_far_below_the_ridge():
     assert intensity.ridge(10e12, 2e12) == 5
-    assert 7 * intensity.intensity(intensity.LAYER_NORM_FLOPS) < intensity.h200
+    most = intensity.intensity(intensity.LAYER_NORM_FLOPS)
+    assert all(7 * most < ridge for ridge in intensity.RIDGES.values())
 
 
 def check_traffic(traffic):
