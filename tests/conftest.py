@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable
 
 import pytest
 
+pytest.register_assert_rewrite("tests.tiny")  # its checks say what they compared
+
 # Before anything imports triton: kernels run on the CPU, in its interpreter.
 os.environ["TRITON_INTERPRET"] = "1"
 

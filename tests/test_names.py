@@ -19,7 +19,7 @@ FORMS = {  # by folder: what a file's path below it looks like
     "snippets": rf"({SNAKE}/{SNAKE}\.(py|out)|outputs\.json|ruff\.toml)",
     "scripts/experiments": rf"(({SUBJECT_QUANTITY}|{SNAKE}/{SNAKE})\.py"
     rf"|journals/{MACHINE}/{SUBJECT_QUANTITY}\.(small|medium|full)\.jsonl)",
-    "tests/experiments": rf"test_{SUBJECT_QUANTITY}\.py",
+    "tests/experiments": rf"(conftest|test_{SUBJECT_QUANTITY})\.py",
 }
 
 
@@ -46,7 +46,8 @@ def stems(folder: str) -> set[str]:
     """Names of experiments; in a folder of its own, an experiment keeps its parts."""
     own = {"docs/records": files(folder)}
     paths = own.get(folder, [path for path in files(folder) if "/" not in path])
-    return {re.split(r"[/.]", path)[-2].removeprefix("test_") for path in paths}
+    found = {re.split(r"[/.]", path)[-2].removeprefix("test_") for path in paths}
+    return found - {"conftest"}
 
 
 @pytest.mark.parametrize("folder", FORMS)

@@ -1,7 +1,7 @@
 """What the tests of every experiment start from: its tiny rows and their record."""
 
-import re
 from dataclasses import replace
+from string import Formatter
 
 from scripts.measure import look
 from scripts.measure.records import Record
@@ -40,6 +40,36 @@ def timed_by_bytes(record: Record, factors: dict[str, float]) -> Record:
     return replace(record, rows=rows)
 
 
+def with_values(record: Record, value, column: str = "values", **where) -> Record:
+    """The record with value(row) in a column of each row that is as ``where`` says."""
+    rows = [
+        {**row, column: value(row)} if select([row], **where) else row
+        for row in record.rows
+    ]
+    return replace(record, rows=rows)
+
+
+def plain_step(optimizer, loss, rate: float, clip: float | None = None) -> None:
+    """One step of torch's own optimizer, as in a loop that trains one model alone."""
+    from torch.nn.utils import clip_grad_norm_
+
+    optimizer.zero_grad()
+    loss.backward()
+    if clip:
+        groups = optimizer.param_groups
+        clip_grad_norm_([p for group in groups for p in group["params"]], clip)
+    for group in optimizer.param_groups:
+        group["lr"] = rate
+    optimizer.step()
+
+
+def check_facts(module, record: Record, expected: dict[str, str]) -> dict[str, str]:
+    """The facts of the record, of which some are as expected."""
+    facts = module.facts(record)
+    assert {name: facts.get(name) for name in expected} == expected
+    return facts
+
+
 def check_facts_and_words(module, record) -> None:
     """Facts are texts; both languages have the same words with the same facts."""
     facts = module.facts(record)
@@ -47,7 +77,8 @@ def check_facts_and_words(module, record) -> None:
     zh, en = module.WORDS["zh"], module.WORDS["en"]
     assert zh.keys() == en.keys() >= {"title", "caption", "alt"}
     for key in zh:
-        names = [sorted(re.findall(r"{(\w+)}", words[key])) for words in (zh, en)]
+        texts = (Formatter().parse(words[key]) for words in (zh, en))
+        names = [sorted(name for _, name, _, _ in text if name) for text in texts]
         assert names[0] == names[1]
         assert set(names[0]) <= facts.keys()
 

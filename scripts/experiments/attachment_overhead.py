@@ -213,9 +213,6 @@ def facts(record) -> dict[str, str]:
         for way in of:
             name = f"{_key(way)}_{_key(mode)}"
             found[name] = f"{1e6 * median(of[way]):.3g}"
-            low, high = (1e6 * t for t in spread.median_interval(of[way]))
-            found[f"{name}_interval"] = f"{low:.3g}–{high:.3g}"
-            found[f"custom_op_over_{name}"] = f"{spread.ratio(of[CUSTOM], of[way]):.1f}"
     return found
 
 

@@ -249,7 +249,7 @@ def facts(record) -> dict[str, str]:
     from statistics import median
 
     size, rates = SIZES[record.size], _rates(record)
-    names = ("d", "layers", "heads", "time", "batch", "steps")
+    names = ("d", "layers", "steps")
     found = Found({name: str(size[name]) for name in names})
     ((frequency,),) = (
         row["values"] for row in record.select(quantity="frequency_loss")
@@ -257,7 +257,6 @@ def facts(record) -> dict[str, str]:
     found |= {
         "seeds": str(len(SEEDS)),
         "tokens": integer(size["batch"] * size["time"] * size["steps"]),
-        "held_out": integer(size["texts"] * size["time"]),
         "rates": _listed(rates),
         "rate_highest": f"{rates[-1]:g}",
         **{f"rate_{word}": f"{rate:g}" for word, rate in TOLD.items()},
@@ -273,18 +272,16 @@ def facts(record) -> dict[str, str]:
             f"{arm}_best_rate": f"{rate:g}",
             f"{arm}_best_loss": number(median(ends[arm]), 3),
             f"{arm}_best_loss_range": span(ends[arm], 3),
-            f"{arm}_learned": _listed(learned),
             f"{arm}_greatest_learned": _listed(learned[-1:]),
             f"{arm}_not_finite": str(
                 sum(not isfinite(x) for r in rates for x in _losses(record, arm, r))
             ),
         }
-        for other in ("plain", "qk_norm"):
-            if other != arm:
-                found.paired(f"{arm}_minus_{other}", ends[arm], ends[other])
+        if arm != "plain":
+            found.paired(f"{arm}_minus_plain", ends[arm], ends["plain"])
         if arm == "no_layers":
             continue
-        for word, at in ({"best": rate, "highest": rates[-1]} | TOLD).items():
+        for word, at in ({"highest": rates[-1]} | TOLD).items():
             peaks = [max(v) for v in _values(record, "largest_logit", arm, at)]
             found[f"{arm}_logit_{word}"] = _large(median(peaks))
     for word, at in TOLD.items():
@@ -294,17 +291,9 @@ def facts(record) -> dict[str, str]:
             found.median(f"{arm}_loss_{word}", losses, 3)
             if arm != "plain":
                 found.paired(f"{arm}_minus_plain_{word}", losses, plain)
-        bounds = [v[-1] for v in _values(record, "bound", "qk_norm", at)]
-        found[f"qk_norm_bound_{word}"] = _large(median(bounds))
         for arm in ARMS:
             ends = [v[-1] for v in _values(record, "entropy", arm, at)]
             found[f"{arm}_entropy_{word}"] = number(median(ends))
-    starts = [
-        values[0]
-        for arm in ARMS
-        for values in _values(record, "largest_logit", arm, rates[0])
-    ]
-    found["logit_start"] = _large(max(starts))
     (clips,) = zip(*_values(record, "clipped", "qk_clip", best["qk_clip"]), strict=True)
     found["clipped_best"] = f"{100 * median(clips):.1f} %"
     return found

@@ -653,9 +653,7 @@ def _ahead_from(record, batch) -> str:
 
 def facts(record) -> dict[str, str]:
     from math import log
-    from statistics import fmean, median
-
-    from scripts.measure.batching import batching_facts
+    from statistics import median
 
     setting = SIZES[record.size]
     batches, reference = _batches(record), setting["reference"]
@@ -672,8 +670,7 @@ def facts(record) -> dict[str, str]:
         "uniform": number(log(256)),
     }
 
-    names = {str(batch): batch for batch in batches}
-    names |= {"least": batches[0], "second": batches[1], "most": batches[-1]}
+    names = {"least": batches[0], "second": batches[1], "most": batches[-1]}
     names["reference"] = reference
     for name, batch in names.items():
         found[f"steps_{name}"] = str(steps_of(setting, batch))
@@ -693,8 +690,6 @@ def facts(record) -> dict[str, str]:
             running, own, cut = (scores[short] for short in ("running", "own", "cut"))
             for what, ours, theirs in (
                 ("leak", cut, own),
-                ("mismatch", running, cut),
-                ("lag", running, scores["exact"]),
                 ("behind", running, layer),
                 ("own_behind", own, layer),
                 ("seems_ahead", layer, own),
@@ -704,7 +699,6 @@ def facts(record) -> dict[str, str]:
             found.median(f"{prefix}reach_{name}", reach, 4)
         for what, which in (
             ("fluctuation", {}),
-            ("fluctuation_first", {"place": 0}),
             ("fluctuation_variance", {"quantity": "fluctuation_variance"}),
         ):
             runs = _fluctuation(record, batch, **which)
@@ -714,13 +708,11 @@ def facts(record) -> dict[str, str]:
     # The smallest batch with the second smallest's number of steps.
     found["second"] = str(batches[1])
     for prefix, by in (("short_", "loss"), ("short_trusting_", "loss_batch")):
-        cut, own, running = (
+        cut, own = (
             _scores(record, q, "BatchNorm", batches[0], chosen_by=by, short=True)
-            for q in ("loss_no_future", "loss_batch", "loss")
+            for q in ("loss_no_future", "loss_batch")
         )
         found.against(f"{prefix}leak", cut, own)
-        found.median(f"{prefix}own", own, 3)
-        found.median(f"{prefix}running", running, 3)
     found["ahead_from"] = _ahead_from(record, batches[0])
     for norm in ("BatchNorm", "LayerNorm"):
         runs = [
@@ -734,7 +726,6 @@ def facts(record) -> dict[str, str]:
         found[f"{short}_diverged"] = str(bad)
     rms = _scores(record, "loss", "RMSNorm", reference)
     layer = _scores(record, "loss", "LayerNorm", reference)
-    found.median("rms_norm_reference", rms, 3)
     found.against("rms_norm_behind", rms, layer)
 
     for word, batch in (("shared", reference), ("shared_alone", batches[0])):
@@ -746,7 +737,7 @@ def facts(record) -> dict[str, str]:
         found[f"{word}_least"] = f"{100 * min(rest):.0f} %"
         found[f"{word}_most"] = f"{100 * max(rest):.0f} %"
 
-    for padding in ("none", "pooled", "masked"):
+    for padding in ("none", "pooled"):
         rate = _best(record, "BatchNorm", reference, padding)
         wanted = dict(padding=padding, batch=reference, rate=rate)
         found.median(
@@ -754,29 +745,17 @@ def facts(record) -> dict[str, str]:
             _scores(record, "loss", "BatchNorm", reference, padding),
             3,
         )
-        for quantity in ("loss_pooled", "move_pooled", "move_masked"):
-            rows = _rows(record, f"pad_{quantity}", **wanted)
-            for place, share in enumerate((0, 50, 75)):
-                values = [row["values"][place] for row in rows]
-                found.median(f"{padding}_{quantity}_{share}", values, 3)
+        rows = _rows(record, "pad_loss_pooled", **wanted)
+        for place, share in enumerate((0, 50, 75)):
+            values = [row["values"][place] for row in rows]
+            found.median(f"{padding}_loss_pooled_{share}", values, 3)
         exact = _scores(record, "loss_exact", "BatchNorm", reference, padding)
         found.median(f"padded_exact_{padding}", exact, 3)
-        rows = _rows(record, "pad_shift", **wanted)
-        found.median(f"{padding}_shift_first", [row["values"][0] for row in rows])
-        found.median(
-            f"{padding}_shift_rest", [fmean(row["values"][1:]) for row in rows]
-        )
     padded = [
         _scores(record, "loss", "BatchNorm", reference, padding)
         for padding in ("pooled", "masked")
     ]
     found.against("pooled_behind_masked", *padded)
-
-    (one_by_one,) = _rows(record, "seconds_one_by_one")
-    (together,) = _rows(record, "seconds_together")
-    runs, steps = len(SEEDS) * len(RATES), steps_of(setting, reference)
-    found["runs"] = str(runs)
-    found |= batching_facts(one_by_one["values"], together["values"], runs, steps)
     return found
 
 

@@ -293,7 +293,6 @@ GAPS = (  # name, and of which two arms it is the first's loss less the second's
     ("no_centring", "rms_norm", "layer_norm"),
     ("no_centring_unscaled", "neither", "centring"),
     ("no_scaling", "neither", "rms_norm"),
-    ("no_scaling_centred", "centring", "layer_norm"),
 )
 
 
@@ -338,22 +337,18 @@ def _rate(value: float) -> str:
 def facts(record) -> dict[str, str]:
     from statistics import mean, median
 
-    from scripts.measure.batching import batching_facts
-
     size = SIZES[record.size]
     rates = _rates(record)
     found = Found({n: str(size[n]) for n in ("d", "shallow", "deep", "steps")})
     found |= {
         "seeds": str(len(record.provenance["seeds"])),
         "long_steps": str(LONGER * size["steps"]),
-        "branches": str(2 * size["deep"]),
         "tokens": str(size["batch"] * size["context"]),
         "held_out": integer(size["pieces"] * size["context"]),
         "least_rate": _rate(rates[0]),
         "most_rate": _rate(rates[-1]),
         "rates": str(len(rates)),
         "chance": _percent(1 / size["d"]),
-        "hidden_chance": _percent(1 / (4 * size["d"])),
         "uniform": f"{UNIFORM:.2f}",
     }
     at_best = {}
@@ -367,17 +362,11 @@ def facts(record) -> dict[str, str]:
                 f"{name}_rate": _rate(rate),
                 f"{name}_diverged": str(sum(loss > UNIFORM for loss in every)),
             }
-            drawn = dict(setting=setting, arm=arm, stage="before", quantity="loss")
-            before = median(loss for (loss,) in _values(record, **drawn))
-            found[f"{name}_loss_before"] = number(before, 1)
             for stage in ("before", "after"):
-                for quantity in ("share", "hidden"):
-                    means = [
-                        mean(values)
-                        for values in _profile(record, setting, arm, stage, quantity)
-                    ]
-                    found[f"{name}_{quantity}_{stage}"] = _percent(mean(means))
-                    found[f"{name}_{quantity}_{stage}_highest"] = _percent(max(means))
+                shares = _profile(record, setting, arm, stage, "share")
+                means = [mean(values) for values in shares]
+                found[f"{name}_share_{stage}"] = _percent(mean(means))
+                found[f"{name}_share_{stage}_highest"] = _percent(max(means))
                 sizes = _profile(record, setting, arm, stage, "rms")
                 found[f"{name}_rms_{stage}"] = number(median(sizes[-1]), 1)
     found["at_edge"] = str(
@@ -399,7 +388,6 @@ def facts(record) -> dict[str, str]:
     for name, (first, second) in pairs.items():
         pair = at_best[first], at_best[second]
         found.against(name, *pair)
-        found[f"{name}_positive"] = str(sum(a > b for a, b in zip(*pair, strict=True)))
     whole = [setting for setting, arms in SETTINGS.items() if len(arms) == len(ARMS)]
     gaps = [
         paired(*(_losses(record, setting, arm, rate) for arm in GAPS[0][1:]))
@@ -433,14 +421,10 @@ def facts(record) -> dict[str, str]:
     ]
     found["least_share_before"] = _percent(min(shares))
     found["most_share_before"] = _percent(max(shares))
-    (one_by_one,) = _values(record, quantity="seconds_one_by_one")
-    (at_once,) = _values(record, quantity="seconds_together")
     runs = len(rates) * len(record.provenance["seeds"])
-    found["arm_runs"] = str(runs)
     found["cells"] = str(len(at_best))
     found["compared_runs"] = str(runs * 2 * len(whole))
-    found["all_runs"] = str(runs * len(at_best))
-    return found | batching_facts(one_by_one, at_once, runs, size["steps"])
+    return found
 
 
 def _runs(record) -> list[Run]:

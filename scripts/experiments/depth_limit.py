@@ -37,7 +37,7 @@ round.
 
 from functools import partial
 
-from scripts.measure.batching import ROUNDS, batching_facts, race
+from scripts.measure.batching import ROUNDS, race
 from scripts.measure.design import Design, Run
 from scripts.measure.draw import band, log_ticks, name_axes
 from scripts.measure.findings import Found, ahead, best, gap, with_inf
@@ -395,8 +395,7 @@ def facts(record) -> dict[str, str]:
     from statistics import median
 
     size, depths = SIZES[record.size], _depths(record)
-    most, unigram = depths[-1], _reference(record, "unigram")
-    second = depths[-2]
+    second, most = depths[-2:]
     rates = list(_by_rate(record, ARMS[0], depths[0]))
     sizes = ("d", "batch", "context", "steps", "held_out")
     found = Found({name: str(size[name]) for name in sizes})
@@ -409,7 +408,6 @@ def facts(record) -> dict[str, str]:
         "least": str(depths[0]),
         "second": str(second),
         "most": str(most),
-        "sublayers": str(2 * most),
         "rates": ", ".join(map(_rate, rates)),
     }
     for name in REFERENCES:
@@ -434,20 +432,15 @@ def facts(record) -> dict[str, str]:
             told.median(f"_{name}", control)
         return told
 
-    chosen = {}
     for arm in ARMS:
-        passed, lets_through = [], []
+        passed = []
         for depth in depths:
             by_rate, ratios = _by_rate(record, arm, depth), _ratios(record, arm, depth)
             if not by_rate:
                 continue
-            losses = chosen[arm, depth] = _best(by_rate)[1]
+            losses = _best(by_rate)[1]
             if trains(record, arm, depth):
                 passed.append(depth)
-            # Ends alone are trained: is the input still there behind frozen blocks?
-            frozen = _controls(record, arm, depth)["frozen"]
-            if max(frozen) < unigram:
-                lets_through.append(depth)
             one = described(by_rate) | against(arm, depth, losses)
             one |= {
                 "_gradient_ratio": _size(median(ratios)),
@@ -463,30 +456,10 @@ def facts(record) -> dict[str, str]:
         # The greatest depth that trains, as do all that were tried below it.
         unbroken = [n for n, at in zip(passed, depths, strict=False) if n == at]
         found[f"{arm}_trains_up_to"] = str(max(unbroken, default=0))
-        found[f"{arm}_lets_through_at"] = ", ".join(map(str, lets_through)) or "0"
-    for slow, depth, factor in _longer(record):
-        by_rate = _by_rate(record, slow, depth, factor)
-        told = described(by_rate) | against(slow, depth, _best(by_rate)[1], factor)
-        found |= {f"longer{end}": text for end, text in told.items()}
-        found |= {"longer_depth": str(depth), "longer_factor": str(factor)}
-        found["steps_longer"] = str(factor * size["steps"])
     for name in WITHOUT:
         control = described(_by_rate(record, name, 0))
         found |= {f"{name}{end}": text for end, text in control.items()}
-    losses = [row["values"][1] for row in record.rows if row["quantity"] == "loss"]
-    found["runs"], found["diverged"] = str(len(losses)), str(losses.count(None))
-    for other in ("pre", "sandwich"):
-        for depth in depths:
-            pair = chosen["deepnorm", depth], chosen.get((other, depth), [])
-            found.paired(f"deepnorm_less_{other}_{depth}", *pair, digits=2)
-    seconds = [
-        record.select(quantity=f"seconds_{name}")[0]["values"]
-        for name in ("one_by_one", "together")
-    ]
-    raced = record.select(quantity="seconds_together")[0]["layers"]
-    count = len(SEEDS) * len(rates)
-    found |= batching_facts(*seconds, count, size["steps"])
-    return found | {"raced": str(raced), "raced_runs": str(count)}
+    return found
 
 
 FROZEN = dict(zip(ARMS, map("frozen_{}".format, ARMS), strict=True))

@@ -231,7 +231,6 @@ def facts(record) -> dict[str, str]:
     found = {
         "seeds": str(len(seeds)),
         "d": str(first["d"]),
-        "layers": str(first["layers"]),
         "branches": str(2 * first["layers"]),
         "shown": str(SHOWN),
     }
@@ -244,10 +243,7 @@ def facts(record) -> dict[str, str]:
                 broken = [r for r in rows if r["seed"] == seed and r["first"]]
                 breaks.append(min(broken, key=lambda row: row["factor"], default=None))
             seen = [row for row in breaks if row]
-            every = sorted({row["factor"] for row in rows})
             least = min((row["factor"] for row in seen), default=None)
-            fine = [factor for factor in every if least is None or factor < least]
-            found[f"{name}_fine"] = _factor(fine[-1]) if fine else "–"
             found[f"{name}_breaks"] = _factor(least) if least else "–"
             for place in PLACES:
                 count = sum(row["first"] == place for row in seen)

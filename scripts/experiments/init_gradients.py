@@ -299,15 +299,11 @@ def facts(record) -> dict[str, str]:
         name += WIDE[width]
         wanted = dict(variant=variant, setting=setting, d=widths[width])
         runs = {depth: _values(record, layers=depth, **wanted) for depth in depths}
-        for place, layer in (("first", 0), ("last", -1)):
-            slopes = [
-                _slope(depths, [runs[depth][seed][layer] for depth in depths])
-                for seed in range(len(runs[least]))
-            ]
-            found.median(f"{name}_{place}_slope", slopes, 2)
-            for end, depth in (("least", least), ("most", most)):
-                sizes = [values[layer] for values in runs[depth]]
-                found.median(f"{name}_{place}_{end}", sizes, 2)
+        slopes = [
+            _slope(depths, [runs[depth][seed][-1] for depth in depths])
+            for seed in range(len(runs[least]))
+        ]
+        found.median(f"{name}_last_slope", slopes, 2)
         for end, depth in (("least", least), ("most", most)):
             ratios = [v[0] / v[-1] for v in runs[depth]]
             found.median(f"{name}_ratio_{end}", ratios, 1)

@@ -36,9 +36,8 @@ DRAWN = [(norm, dtype) for dtype in DTYPES for norm in NORMS[:2]]
 POWERS = tuple(width for width in WIDTHS if width != 5000)  # what is drawn
 TICKS = (128, 2048, 32768)
 SHOWN = (  # columns that are facts
-    *("kernel", "grid", "warps", "registers", "stack", "shared"),
-    *("programs", "loads_16", "loads_narrow", "async_copies", "barriers"),
-    *("loads_first", "buffers"),
+    *("registers", "stack", "programs", "loads_16", "loads_narrow"),
+    *("loads_first", "async_copies", "buffers"),
 )
 ANY = 4096  # the width of what does not depend on it
 FAMILIES = {  # name, in front of _forward and _backward: widths
@@ -208,16 +207,11 @@ def _whole(row: dict) -> bool:
 
 
 def facts(record) -> dict[str, str]:
-    from scripts.measure.kernels.compiled import SMS
-
     rows = record.rows
     most = max(rows, key=lambda row: row["stack"])
     found = {
-        "sms": str(SMS),
         "launches": str(len(rows)),
-        "kernels": str(len({row["kernel"] for row in rows})),
         "spilled": str(sum(row["stack"] > 0 for row in rows)),
-        "too_large": str(sum(row["programs"] == 0 for row in rows)),
         "most_stack": str(most["stack"]),
         "most_stack_kernel": most["kernel"],
         "most_stack_width": str(most["width"]),
@@ -226,7 +220,6 @@ def facts(record) -> dict[str, str]:
         of = "" if row["main"] else f"_{row['kernel']}"
         start = _name(row, row["operation"] + of)
         found |= {f"{start}_{name}": str(row[name]) for name in SHOWN}
-        found[f"{start}_sm_warps"] = str(row["programs"] * row["warps"])
         if row["main"] and _whole(row) and "backward" not in row["operation"]:
             found[f"{start}_per_element"] = f"{_per_element(row):.0f}"
     for operation in (name for family in FAMILIES for name in operations(family)):

@@ -27,7 +27,7 @@ from scripts.measure.design import Design, Run, of_one_setting
 from scripts.measure.draw import band, log_ticks, name_axes
 from scripts.measure.findings import Found, best
 from scripts.measure.records import Step
-from scripts.measure.spread import integer, number, span
+from scripts.measure.spread import integer, number
 from scripts.measure.texts import design_words, figure_words
 
 METHOD = (
@@ -246,10 +246,7 @@ def facts(record) -> dict[str, str]:
     from statistics import median
 
     size = SIZES[record.size]
-    (known,) = record.select(quantity="frequency_loss")
-    found = Found(
-        {name: str(size[name]) for name in ("d", "layers", "steps", "context")}
-    )
+    found = Found({name: str(size[name]) for name in ("d", "layers", "steps")})
     found |= {
         "half": str(size["layers"] // 2),
         "seeds": str(len(SEEDS)),
@@ -258,18 +255,14 @@ def facts(record) -> dict[str, str]:
         "rate_b": f"{RATES[1]:g}",
         "rate_c": f"{RATES[2]:g}",
         "tokens": integer(size["batch"] * size["context"] * size["steps"]),
-        "held_out": integer(size["held_out"] * size["context"]),
-        "frequency_loss": number(known["values"][0]),
     }
     there = _arms(record)
     best = {arm: _best(record, arm) for arm in there}
     for arm in there:
-        found[f"{arm}_rate"] = f"{best[arm]:g}"
         rates = dict(zip("abc", rates_of(arm), strict=True)) | {"best": best[arm]}
         for name, rate in rates.items():
             losses = _losses(record, arm, rate)
             found[f"{arm}_loss_{name}"] = number(median(losses), 3)
-            found[f"{arm}_loss_{name}_range"] = span(losses, 3)
             for what, values in (
                 _costs(record, arm, rate).items() if arm != "no_layers" else ()
             ):

@@ -210,37 +210,23 @@ def facts(record) -> dict[str, str]:
         "version": record.provenance.get("versions", {}).get("transformers", ""),
         "rms_norm": number(kind="RMSNorm"),
         "layer_norm": number(kind="LayerNorm"),
-        "kind_mixed": number(kind="mixed"),
-        "layer_norm_no_bias": number(kind="LayerNorm", bias=False),
         "qk_norm": str(sum(line["scope"] is not None for line in lines)),
-        "qk_layer_norm": number(qk_kind="LayerNorm"),
-        "qk_gain_none": number(qk_gain="none"),
+        "qk_head": number(scope="head"),
         "qk_l2": number(l2=True),
-        "v_norm": number(v_norm=True),
-        "latent": number(latent=True),
-        "gated": number(gated=True),
         "fp16_unsafe": str(
             sum(  # unresolved ones too: their norms were probed
                 any(norm[FP16] is False for row in rows for norm in row["norms"])
                 for rows in every.values()
             )
         ),
-        "soft_cap": number(cap=True),
-        "unusual_start": number(start=True),
     }
     for place in PLACEMENTS:
         found[f"placement_{_key(place)}"] = number(placement=place)
-    for gain in ("w", "1+w", "none"):
+    for gain in ("w", "1+w"):
         found[f"rms_norm_gain_{_key(gain)}"] = number(kind="RMSNorm", gain=gain)
-        found[f"layer_norm_gain_{_key(gain)}"] = number(kind="LayerNorm", gain=gain)
-    for scope in ("head", "projection"):
-        found[f"qk_{scope}"] = number(scope=scope)
-    for rope in ("before", "after", "none"):
-        found[f"qk_rope_{rope}"] = number(rope=rope)
     for cast, name in (
         ("cast, then gain", "cast_first"),
         ("gain in fp32, then cast", "gain_first"),
-        ("in the input's dtype", "cast_none"),
     ):
         found[f"rms_norm_{name}"] = number(kind="RMSNorm", cast=cast)
     for eps in sorted({line["eps"] for line in lines} - {None, "mixed"}):

@@ -412,12 +412,10 @@ def _steps_to(curve: list[tuple[int, float]], loss: float) -> tuple[str, float]:
 def facts(record) -> dict[str, str]:
     from statistics import median
 
-    from scripts.measure.batching import batching_facts
-
     setting = SIZES[record.size]
     lengths, rates = _lengths(record), _rates(record)
     most = lengths[-1]
-    sizes = ("d", "layers", "heads", "hidden", "context", "batch", "steps")
+    sizes = ("d", "layers", "context", "batch", "steps")
     found = Found({name: str(setting[name]) for name in sizes})
     found |= {
         "seeds": str(len(SEEDS)),
@@ -433,7 +431,7 @@ def facts(record) -> dict[str, str]:
 
     def against(name, arm, other, steps=most):
         pair = (_best_ends(record, each, steps) for each in (arm, other))
-        found.against(name, *pair)
+        found.paired(name, *pair, end="_paired")
 
     at = _moments(record)
     places = {"start": 0, "after_first": 1, "after_half": at.index(most // 2)}
@@ -441,11 +439,9 @@ def facts(record) -> dict[str, str]:
     at_edge = []
     for arm in ARMS:
         rate = _best(record, arm)
-        found[f"{arm}_rate"] = f"{rate:g}"
         found.median(f"{arm}_end", _best_ends(record, arm))
         against(f"{arm}_gap", arm, "rms_norm")
         found[f"{arm}_diverged"] = str(_diverged(record, arm, rates))
-        found[f"{arm}_diverged_at_best"] = str(_diverged(record, arm, [rate]))
         if rate in (rates[0], rates[-1]):
             at_edge.append(arm)
         for name, place in places.items():
@@ -463,18 +459,11 @@ def facts(record) -> dict[str, str]:
         found[name] = str(steps)
         for arm, curve in curves.items():
             curve.append((steps, median(_best_ends(record, arm, steps))))
-            found[f"{arm}_{name}"] = number(curve[-1][1])
             found[f"{arm}_{name}_rate"] = f"{_best(record, arm, steps):g}"
         against(f"ngpt_gap_{name}", "ngpt", "rms_norm", steps)
-    for name, (_, loss) in zip(LENGTH_NAMES, curves["ngpt"], strict=True):
-        sign, needed = _steps_to(curves["rms_norm"], loss)
-        found[f"rms_norm_steps_for_{name}"] = f"{sign}{needed:.0f}"
-
-    one_by_one, together = (
-        _quantity(record, f"seconds_{name}")[0]["values"]
-        for name in ("one_by_one", "together")
-    )
-    return found | batching_facts(one_by_one, together, len(SEEDS) * len(rates), most)
+    sign, needed = _steps_to(curves["rms_norm"], curves["ngpt"][-1][1])
+    found["rms_norm_steps_for_longest"] = f"{sign}{needed:.0f}"
+    return found
 
 
 def _design_runs(record) -> list[Run]:

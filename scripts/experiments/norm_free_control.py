@@ -19,7 +19,7 @@ from functools import partial
 from scripts.measure.design import Design, Run, of_one_setting
 from scripts.measure.draw import band, diverged, log_ticks
 from scripts.measure.records import Step
-from scripts.measure.spread import integer, number, paired, span
+from scripts.measure.spread import integer, number, paired
 from scripts.measure.texts import design_words, figure_words
 
 METHOD = (
@@ -219,15 +219,12 @@ def facts(record) -> dict[str, str]:
     from statistics import median
 
     setting, rates = SIZES[record.size], _rates(record)
-    names = ("d", "layers", "heads", "hidden", "context", "batch", "steps")
+    names = ("d", "layers", "context", "steps")
     found = {name: str(setting[name]) for name in names}
-    ((guess,),) = (row["values"] for row in record.select(quantity="frequencies"))
     found |= {
         "seeds": str(len(SEEDS)),
         "bytes": integer(setting["batch"] * setting["context"] * setting["steps"]),
-        "held_out": integer(setting["pieces"] * setting["context"]),
         "rates": _listed(rates),
-        "guess": number(guess),
         "runs_per_arm": str(len(rates) * len(SEEDS)),
     }
     best = {arm: _best(record, arm) for arm in (*ARMS, *CONTROLS)}
@@ -238,9 +235,7 @@ def facts(record) -> dict[str, str]:
         found |= {
             f"{arm}_rate": f"{rate:g}",
             f"{arm}_end": number(median(ends[arm]), 3) if finite else "\u2013",
-            f"{arm}_end_range": span(ends[arm], 3) if finite else "\u2013",
             f"{arm}_lost": str(sum(map(isinf, every))),
-            f"{arm}_learned": _listed(learned),
             f"{arm}_greatest_learned": _listed(learned[-1:]),
         }
         for other in ("rms_norm", "rms_norm_small"):

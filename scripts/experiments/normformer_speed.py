@@ -402,7 +402,7 @@ def facts(record) -> dict[str, str]:
 
     chosen, grid = SIZES[record.size], rates(record, "pre")
     runs = record.select(quantity="held_out")
-    sizes = ("d", "layers", "steps", "warm", "every", "wide", "context")
+    sizes = ("d", "layers", "steps", "warm", "every", "wide")
     found = Found({name: str(chosen[name]) for name in sizes})
     found |= {
         "seeds": str(len({row["seed"] for row in runs})),
@@ -417,9 +417,6 @@ def facts(record) -> dict[str, str]:
     for name, share in SHARES.items():
         found[f"steps_{name}"] = str(counted[_at(share, counted)])
     chosen_rates = {arm: _best(record, arm) for arm in ARMS}
-    ends = {arm: rates(record, arm)[:: len(grid) - 1] for arm in ARMS}
-    edges = sum(rate in ends[arm] for arm, rate in chosen_rates.items())
-    found["at_edge"] = str(edges)
     seconds = {
         (row["arm"], row["d"]): row["values"]
         for row in record.select(quantity="seconds_step")
@@ -430,7 +427,6 @@ def facts(record) -> dict[str, str]:
         found[f"{arm}_rate"] = f"{chosen_rates[arm]:g}"
         found.median(f"{arm}_loss", ends, 3)
         moments = {"before": ("before", chosen_rates[arm])}
-        moments["after"] = ("after", chosen_rates[arm])
         moments |= {
             letter: ("after", rate)
             for letter, rate in zip("abcde", rates(record, arm), strict=False)
@@ -458,10 +454,6 @@ def facts(record) -> dict[str, str]:
             found[f"{arm}_ratio_{name}_range"] = bounds
             found[f"{arm}_reached_{name}"] = str(sum(there for _, there in pairs))
             found[f"{arm}_sooner_{name}"] = str(sum(ratio < 1 for ratio, _ in pairs))
-        same = chosen_rates[base_of(arm)]
-        middle, bounds = _ratio_words(ratios(record, arm, SHARES["most"], same))
-        found[f"{arm}_equal_ratio"] = middle
-        found[f"{arm}_equal_ratio_range"] = bounds
         for name, width in widths.items() if arm in TIMED else ():
             ours, theirs = seconds[arm, width], seconds["pre", width]
             low, high = ratio_interval(ours, theirs)
@@ -470,9 +462,6 @@ def facts(record) -> dict[str, str]:
     for name, width in widths.items():
         again = ratio_interval(seconds[AGAIN, width], seconds["pre", width])
         found[f"noise{name}"] = f"{100 * noise_floor([again]):.0f} %"
-        cost = ratio(seconds["normformer", width], seconds["pre", width])
-        steps = median(ratio for ratio, _ in ratios(record, "normformer", 3 / 4))
-        found[f"normformer_time_to_target{name}"] = f"{cost * steps:.2f}"
     parts = (
         finals(record, arm, chosen_rates[arm]) for arm in ("norms_only", "normformer")
     )

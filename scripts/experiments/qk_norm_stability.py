@@ -378,23 +378,16 @@ def _percent(share: float) -> str:
 
 
 def facts(record) -> dict[str, str]:
-    from math import isfinite
     from statistics import median
 
-    from scripts.measure.batching import batching_facts
-
     size = SIZES[record.size]
-    by_quantity = {
-        row["quantity"]: row["values"] for row in record.rows if row["rate"] is None
-    }
-    (frequency,) = by_quantity["frequency_loss"]
+    (frequency,) = record.select(quantity="frequency_loss")[0]["values"]
     seeds, sizes = len(record.provenance["seeds"]), ("d", "layers", "heads")
     found = Found(
         {name: str(size[name]) for name in (*sizes, "time", "batch", "steps")}
     )
     found |= {
         "seeds": str(seeds),
-        "runs": str(seeds * len(RATES)),
         "runs_all": str(seeds * len(RATES) * len(ARMS)),
         "width": str(size["d"] // size["heads"]),
         "held_out": integer(size["texts"] * size["time"]),
@@ -409,7 +402,6 @@ def facts(record) -> dict[str, str]:
         last = {rate: _last(record, "loss", arm, rate) for rate in RATES}
         every = [loss for losses in last.values() for loss in losses]
         found[f"{arm}_diverged"] = str(sum(not loss < frequency for loss in every))
-        found[f"{arm}_not_finite"] = str(sum(not isfinite(loss) for loss in every))
         rate, sensitivities = _best(record, arm), _sensitivities(record, arm)
         found[f"{arm}_best_rate"] = f"{rate:g}"
         found.median(f"{arm}_best_loss", last[rate])
@@ -426,31 +418,21 @@ def facts(record) -> dict[str, str]:
             for other in others:
                 theirs = _last(record, "loss", other, rate)
                 found.against(f"{arm}_minus_{other}_{word}", losses, theirs, 2)
-            found[f"{arm}_diverged_{word}"] = str(
-                sum(not value < frequency for value in last[rate])
-            )
             peaks = [max(run) for run in _runs(record, "largest_logit", arm, rate)]
             found[f"{arm}_logit_{word}"] = _large(median(peaks))
             for quantity in ("entropy", "least_entropy"):
                 shares = _last(record, quantity, arm, rate)
                 found[f"{arm}_{quantity}_{word}"] = _percent(median(shares))
-            if arm in ("qk_norm", "both"):
+            if arm == "qk_norm":
                 bounds = [max(run) for run in _runs(record, "bound", arm, rate)]
-                found[f"{arm}_bound_{word}"] = _large(median(bounds))
+                found[f"qk_norm_bound_{word}"] = _large(median(bounds))
             if arm == "qk_clip":
                 acted = _last(record, "clipped", arm, rate)
                 found[f"qk_clip_clipped_{word}"] = _percent(median(acted))
     found["diverged_all"] = str(sum(int(found[f"{arm}_diverged"]) for arm in ARMS))
     starts = [run[0] for run in _runs(record, "bound", "qk_norm", RATES[0])]
     found["bound_start"] = _large(median(starts))
-    entropies = [run[0] for run in _runs(record, "entropy", "plain", RATES[0])]
-    found["entropy_start"] = _percent(median(entropies))
-    return found | batching_facts(
-        by_quantity["seconds_one_by_one"],
-        by_quantity["seconds_together"],
-        len(SEEDS),
-        size["steps"],
-    )
+    return found
 
 
 def _design_runs(record) -> list[Run]:

@@ -16,7 +16,7 @@ from functools import partial
 
 from scripts.measure.design import Design, Run, of_one_setting
 from scripts.measure.draw import band, diverged, log_ticks, name_axes
-from scripts.measure.findings import Found, best, gap, with_inf
+from scripts.measure.findings import Found, gap, with_inf
 from scripts.measure.records import Step
 from scripts.measure.spread import integer, number
 from scripts.measure.texts import design_words, figure_words
@@ -156,10 +156,6 @@ def _values(record, quantity: str, arm: str, rate: float) -> list[float]:
     return with_inf(row["value"] for row in rows)
 
 
-def _best(record, arm: str) -> float:
-    return best(RATES, lambda rate: _values(record, "loss", arm, rate))
-
-
 def facts(record) -> dict[str, str]:
     from statistics import median
 
@@ -172,18 +168,15 @@ def facts(record) -> dict[str, str]:
     }
     names = dict(zip("abcdef", RATES, strict=True))
     found |= {f"rate_{name}": f"{rate:g}" for name, rate in names.items()}
-    for arm in (*ARMS, *CONTROLS):
-        found[f"{arm}_rate"] = f"{_best(record, arm):g}"
-        for name, rate in (names | {"best": _best(record, arm)}).items():
+    for arm in ARMS:
+        for name, rate in names.items():
             losses = _values(record, "loss", arm, rate)
             found.median(f"{arm}_loss_{name}", losses, 2)
-            if arm in CONTROLS:
-                continue
             largest = median(_values(record, "largest_logit", arm, rate))
             shown = integer(round(largest)) if largest < float("inf") else "∞"
             found[f"{arm}_logit_{name}"] = shown
             ours = _values(record, "loss", "qk_norm", rate)
-            if arm != "qk_norm" and name != "best" and gap(losses, ours):
+            if arm != "qk_norm" and gap(losses, ours):
                 found.paired(f"{arm}_gap_{name}", losses, ours)
     known = [_values(record, "loss", "no_layers", rate) for rate in RATES]
     found["no_layers_loss"] = number(min(median(each) for each in known))

@@ -77,7 +77,6 @@ SIZES = {
     ),
 }
 WARM_UP = 0.1  # of all steps
-STUCK = 0.95  # of the loss that the frequencies of the bytes give
 
 
 def device() -> str:
@@ -332,10 +331,6 @@ def _frequency_loss(record) -> float:
     return found["values"][0]
 
 
-def _is_stuck(record, loss: float) -> bool:
-    return not loss <= STUCK * _frequency_loss(record)
-
-
 def _costs(record, arm, layers, rate) -> list[list[float]]:
     """Loss increase without each layer, for each seed, in nats per byte."""
     whole = _losses(record, arm, layers, rate)
@@ -435,14 +430,12 @@ def _states(record, arm, layers, stage, rate) -> dict[str, list[float]]:
         costs = _costs(record, arm, layers, rate)
         upper = [sum(run[layers - half :]) for run in costs]
         found |= {
-            "first_cost": [run[0] for run in costs],
             "one": [total / half for total in upper],
             "sum": upper,
             "share": [
                 100 * part / sum(run) for part, run in zip(upper, costs, strict=True)
             ],
             "upper": _half_costs(record, arm, layers, rate),
-            "lower": _half_costs(record, arm, layers, rate, "lower"),
         }
     return found
 
@@ -458,7 +451,7 @@ def _named(record) -> dict[str, float]:
 def facts(record) -> dict[str, str]:
     depths, rates, size = _depths(record), _rates(record), SIZES[record.size]
     most = depths[-1]
-    found = Found({name: str(size[name]) for name in ("d", "steps", "context")})
+    found = Found({name: str(size[name]) for name in ("d", "steps")})
     found |= {
         "seeds": str(len(record.provenance["seeds"])),
         "least": str(depths[0]),
@@ -468,8 +461,6 @@ def facts(record) -> dict[str, str]:
         "bytes": str(size["batch"] * size["context"]),
         "held_out": integer(size["held_out"] * size["context"]),
         "rates": str(len(rates)),
-        "rate_least": f"{rates[0]:g}",
-        "rate_most": f"{rates[-1]:g}",
         "frequency_loss": number(_frequency_loss(record), 2),
     }
     found |= {f"rate_{name}": f"{rate:g}" for name, rate in _named(record).items()}
@@ -480,22 +471,16 @@ def facts(record) -> dict[str, str]:
         found.median(name, values or [float("nan")], DIGITS.get(what, 2), unit)
 
     for arm in ARMS:
-        for which, layers in (("least", depths[0]), ("most", most)):
-            chosen, name = _best(record, arm, layers), f"{arm}_{which}"
-            every = [x for r in rates for x in _losses(record, arm, layers, r)]
-            found[f"{name}_rate"] = f"{chosen:g}"
-            found[f"{name}_stuck_all"] = str(sum(_is_stuck(record, x) for x in every))
-            places = {**(_named(record) if layers == most else {}), "best": chosen}
-            for letter, rate in places.items():
-                losses = _losses(record, arm, layers, rate)
-                note(f"{name}_loss_{letter}", losses, "loss")
-                states = _states(record, arm, layers, "after", rate)
-                for what, values in states.items():
-                    note(f"{name}_{what}_{letter}", values, what)
-            for what, values in _states(record, arm, layers, "before", None).items():
-                note(f"{name}_{what}_before", values, what)
+        name, chosen = f"{arm}_most", _best(record, arm, most)
+        found[f"{name}_rate"] = f"{chosen:g}"
+        for letter, rate in (_named(record) | {"best": chosen}).items():
+            note(f"{name}_loss_{letter}", _losses(record, arm, most, rate), "loss")
+            for what, values in _states(record, arm, most, "after", rate).items():
+                note(f"{name}_{what}_{letter}", values, what)
+        for what, values in _states(record, arm, most, "before", None).items():
+            note(f"{name}_{what}_before", values, what)
         for what in ("upper", "rms"):
-            at = [found[f"{arm}_most_{what}_{letter}"] for letter in _named(record)]
+            at = [found[f"{name}_{what}_{letter}"] for letter in _named(record)]
             found[f"{arm}_{what}_by_rate"] = " / ".join(at)
     return found | _gaps(record) | _fits(record)
 

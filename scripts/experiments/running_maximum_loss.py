@@ -260,10 +260,6 @@ def facts(record) -> dict[str, str]:
     found = {
         "seeds": str(len(SEEDS)),
         "steps": str(setting["steps"]),
-        "vocabulary": str(VOCABULARY),
-        "context": str(CONTEXT),
-        "batch": str(BATCH),
-        "rates": ", ".join(f"{rate:g}" for rate in _rates(record)),
         **{f"rate_{_key(rate)}": f"{rate:g}" for rate in _rates(record)},
         "opening_layers": str(setting["opening"][0]),
         "opening_d": str(setting["opening"][1]),
@@ -279,7 +275,6 @@ def facts(record) -> dict[str, str]:
                 finite = all(map(isfinite, losses))
                 found[f"{name}_{label}"] = number(median(losses)) if finite else "∞"
                 found[f"{name}_{label}_range"] = span(losses)
-            found[f"{name}_rate"] = f"{chosen:g}"
     for arm in (*ARMS, "no_layers"):
         losses = _losses(record, arm, *setting["opening"])
         finite = all(map(isfinite, losses))
@@ -290,7 +285,6 @@ def facts(record) -> dict[str, str]:
         found |= {
             f"{arm}_narrowest": f"{median(through):.1g}",
             f"{arm}_narrowest_range": f"[{min(through):.1g}, {max(through):.1g}]",
-            f"{arm}_cosine": number(median(alike)),
             f"{arm}_cosine_range": span(alike),
         }
     return found

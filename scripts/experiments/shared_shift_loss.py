@@ -162,17 +162,14 @@ def _best(record, arm: str) -> float:
 
 def facts(record) -> dict[str, str]:
     size = SIZES[record.size]
-    rates = _rates(record)
     found = Found({n: str(size[n]) for n in ("d", "steps")})
     found |= {
         "layers": str(size["shallow"]),
         "seeds": str(len(SEEDS)),
-        "rates": ", ".join(f"{rate:g}" for rate in rates),
     }
     losses = {arm: _losses(record, arm, _best(record, arm)) for arm in ARMS}
     for arm, values in losses.items():
         found.median(arm, values, 3)
-        found[f"{arm}_rate"] = f"{_best(record, arm):g}"
     for norm in NORMS:
         for kind in SHIFTS[1:]:
             pair = losses[f"{norm}_{kind}"], losses[f"{norm}_none"]

@@ -414,7 +414,6 @@ def _quantities(runs: dict[str, list]) -> dict[str, list]:
     """Name of a fact -> its number for each seed."""
     found = {
         "cosine": [v[-1] for v in runs["cosine"]],
-        "apart": [1 - v[-1] for v in runs["cosine"]],
         "between": [v[-1] for v in runs["between"]],
         "rms": [v[-1] for v in runs["rms"]],
         "first_token": [v[0] for v in runs["first_token"]],
@@ -434,14 +433,10 @@ def _quantities(runs: dict[str, list]) -> dict[str, list]:
     return found
 
 
-def _described(name: str, values: list) -> dict[str, str]:
+def _described(values: list) -> str:
     from statistics import median
 
-    known = [value for value in values if value is not None]
-    if len(known) < len(values):
-        return {name: "–", f"{name}_range": "–"}
-    low, high = short(min(known)), short(max(known))
-    return {name: short(median(known)), f"{name}_range": f"[{low}, {high}]"}
+    return short(None if None in values else median(values))
 
 
 def facts(record) -> dict[str, str]:
@@ -462,7 +457,7 @@ def facts(record) -> dict[str, str]:
         width = WIDTHS[[each for each, _ in size["widths"]].index(d)]
         name = arm if setting == "decoder" else f"{arm}_{setting}"
         for quantity, values in _quantities(runs).items():
-            found |= _described(f"{name}_{quantity}_{width}", values)
+            found[f"{name}_{quantity}_{width}"] = _described(values)
         if "ffn_ratio" in (quantities := _quantities(runs)):
             ratios = quantities["ffn_ratio"]
             spread = (

@@ -505,16 +505,11 @@ def facts(record) -> dict[str, str]:
         "tokens": str(size["batch"] * size["context"]),
         "held_out": integer(size["pieces"] * size["context"]),
         "warm": f"{100 * WARM:.0f} %",
-        "warm_steps": str(round(WARM * size["steps"])),
-        "clip": f"{CLIP:g}",
-        "cap": f"{CAP:g}",
         "margin": f"{MARGIN:g}",
         "rates": str(len(rates)),
-        "rates_list": ", ".join(f"{rate:g}" for rate in rates),
         "sgd_rates_list": ", ".join(f"{rate:g}" for rate in size["sgd_rates"]),
         "frequencies": number(frequencies, 2),
         "radam_factor": number(rectified(size["steps"]) or 0, 2),
-        "runs": str(len(record.select(quantity="loss"))),
     }
     found |= _named({rate: f"{rate:g}" for rate in rates})
 
@@ -535,7 +530,6 @@ def facts(record) -> dict[str, str]:
                 found.median(f"{name}_{word}", each)
         rate = best(losses, losses.get)
         if inf not in losses[rate]:
-            found[f"{name}_best_rate"] = f"{rate:g}"
             found.median(f"{name}_best", losses[rate])
 
     named = {

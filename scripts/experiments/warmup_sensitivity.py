@@ -358,13 +358,11 @@ def _best_cell(record, **wanted) -> list[float]:
 def facts(record) -> dict[str, str]:
     from statistics import median
 
-    from scripts.measure.batching import batching_facts
-
     size = SIZES[record.size]
     depths, rates = _depths(record), _rates(record)
     (frequencies,) = _timed(record, "frequencies")
     runs = _runs(record)
-    found = Found({name: str(size[name]) for name in ("d", "steps", "context")})
+    found = Found({name: str(size[name]) for name in ("d", "steps")})
     found |= {
         "seeds": str(len(record.provenance["seeds"])),
         "least": str(depths[0]),
@@ -372,24 +370,18 @@ def facts(record) -> dict[str, str]:
         "tokens": str(size["batch"] * size["context"]),
         "held_out": integer(PIECES[record.size] * size["context"]),
         "rates": str(len(rates)),
-        "rates_list": ", ".join(f"{rate:g}" for rate in rates),
         "rate_least": f"{rates[0]:g}",
         "rate_most": f"{rates[-1]:g}",
         "short": f"{100 * WARM_UPS[1]:.0f} %",
         "long": f"{100 * WARM_UPS[2]:.0f} %",
         "margin": f"{MARGIN:g}",
         "frequencies": number(frequencies, 2),
-        "initial": number(median(row["values"][0] for row in runs), 2),
-        "runs": str(len(runs)),
         "runs_each": str(len(SEEDS) * len(rates)),
-        "runs_stack": str(len(cells(size))),
         "failed": str(sum(_failed(row, frequencies) for row in runs)),
-        "failed_without_margin": str(sum(_failed(row, frequencies, 0) for row in runs)),
         "diverged": str(sum(map(_diverged, runs))),
         "runs_placement": str(len(runs) // len(VARIANTS)),
     }
 
-    edges = 0
     least = {
         layers: min(
             median(_best_cell(record, variant=variant, layers=layers))
@@ -405,18 +397,11 @@ def facts(record) -> dict[str, str]:
                 own = _runs(record, variant=variant, layers=layers, warm_up=warm)
                 failed = [row for row in own if _failed(row, frequencies)]
                 found[f"{name}_failed"] = str(len(failed))
-                found[f"{name}_diverged"] = str(sum(map(_diverged, own)))
                 found[f"{name}_reach"] = _reach(own, frequencies)
                 found.median(f"{name}_sensitivity", _sensitivities(own))
                 found.median(f"{name}_regret", _sensitivities(own, least[layers]))
-                fastest = [r for r in own if r["learning_rate"] == rates[-1]]
-                found.median(f"{name}_fastest", list(map(_final, fastest)))
                 rate, chosen[word] = _best(own)
-                edges += rate in (rates[0], rates[-1])
                 found.median(f"{name}_best", chosen[word])
-                found[f"{name}_best_rate"] = f"{rate:g}"
-                missed = [r for r in failed if r["learning_rate"] == rate]
-                found[f"{name}_best_failed"] = str(len(missed))
             found.paired(f"{variant}_{end}_gain", chosen["none"], chosen["long"])
             for word, rate in (("least", rates[0]), ("most", rates[-1])):
                 wanted = dict(variant=variant, layers=layers, learning_rate=rate)
@@ -425,19 +410,14 @@ def facts(record) -> dict[str, str]:
                     for warm in (WARM_UPS[0], WARM_UPS[2])
                 )
                 found.paired(f"{variant}_{end}_gain_at_{word}", ours, theirs)
-        own = _runs(record, variant=variant)
-        found[f"{variant}_failed"] = str(sum(_failed(r, frequencies) for r in own))
-    found["edges"] = str(edges)
     for end, layers in (("least", depths[0]), ("most", depths[-1])):
         for variant in VARIANTS:
             ours, theirs = (
                 _best_cell(record, variant=each, layers=layers)
                 for each in (variant, "pre")
             )
-            found.median(f"{variant}_{end}_best", ours)
             found.paired(f"{variant}_{end}_behind_pre", ours, theirs)
-    ways = (_timed(record, f"seconds_{way}") for way in ("one_by_one", "together"))
-    return found | batching_facts(*ways, len(cells(size)), size["steps"])
+    return found
 
 
 WORDS = figure_words(__file__)

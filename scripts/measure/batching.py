@@ -42,29 +42,3 @@ def race(
         {"one_by_one": one_by_one, "together": at_once}, rounds=rounds
     )
     return samples["one_by_one"].seconds, samples["together"].seconds
-
-
-def _number(value: float) -> str:
-    return f"{value:.0f}" if value >= 100 else f"{value:.2g}"
-
-
-def batching_facts(
-    one_by_one: Sequence[float], together: Sequence[float], runs: int, steps: int
-) -> dict[str, str]:
-    """Training steps and whole runs (of `steps` steps) a second, and the gain.
-
-    The two lists are what `race` gave for `runs` models.
-    """
-    from statistics import median
-
-    from scripts.measure.spread import ratio, ratio_interval
-
-    found = {}
-    for name, seconds in (("one_by_one", one_by_one), ("together", together)):
-        rate = runs / median(seconds)
-        found[f"steps_per_second_{name}"] = _number(rate)
-        found[f"runs_per_second_{name}"] = _number(rate / steps)
-    low, high = ratio_interval(one_by_one, together)
-    found["together_gain"] = f"{ratio(one_by_one, together):.2f}"
-    found["together_gain_interval"] = f"[{low:.2f}, {high:.2f}]"
-    return found

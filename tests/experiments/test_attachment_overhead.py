@@ -4,21 +4,10 @@ import pytest
 import torch
 
 from scripts.experiments import attachment_overhead as experiment
-from scripts.measure.records import rows_problem
-from tests.tiny import check_facts_and_words, draw, tiny_record, tiny_rows
+from tests.tiny import check_facts, check_facts_and_words, draw, tiny_record
 
 OURS = [way for way in experiment.WAYS if not way.startswith("F.")]
 OPERATORS = [way for way in OURS if way != experiment.FUNCTION]
-
-
-@pytest.fixture(scope="module")
-def rows():
-    return tiny_rows(experiment)
-
-
-@pytest.fixture(scope="module")
-def record(rows):
-    return tiny_record("attachment_overhead", rows, experiment.SEEDS)
 
 
 def inputs():
@@ -26,7 +15,6 @@ def inputs():
 
 
 def test_rows(rows):
-    assert rows_problem(list(rows[0]), rows) is None
     found = [(row["mode"], row["way"]) for row in rows]
     assert found == [(m, way) for m in experiment.MODES for way in experiment.WAYS]
     assert all(len(row["seconds"]) == 3 and min(row["seconds"]) > 0 for row in rows)
@@ -90,12 +78,9 @@ def test_facts_say_what_the_rows_say(rows, record):
         "rounds": "3",
         "custom_op_forward": "1",
         "function_forward": "5",
-        "function_forward_interval": "5–5",
         "function_forward_and_backward": "10",
-        "custom_op_over_f_rms_norm_no_gradient": "0.1",
     }
-    facts = experiment.facts(told)
-    assert {name: facts[name] for name in expected} == expected
+    check_facts(experiment, told, expected)
 
 
 @pytest.mark.parametrize("lang", ["zh", "en"])

@@ -8,25 +8,14 @@ import torch
 from scripts.experiments import attention_control
 from scripts.experiments.attention_control import ARMS, CONTROLS, RATES, SEEDS
 from scripts.measure.corpus import loss_of
-from scripts.measure.records import Record, rows_problem
 from snippets.qk_norm.attention import largest_logit
-from tests.tiny import check_facts_and_words, draw, select, tiny_record, tiny_rows
+from tests.tiny import check_facts, draw, select, with_values
 
 TINY = attention_control.SIZES["tiny"]
-
-
-@pytest.fixture(scope="module")
-def rows():
-    return tiny_rows(attention_control)
-
-
-@pytest.fixture(scope="module")
-def record(rows):
-    return tiny_record("attention_control", rows, SEEDS)
+LINES = [len(ARMS) + len(CONTROLS), 7]
 
 
 def test_rows(rows):
-    assert rows_problem(list(rows[0]), rows) is None
     for arm in (*ARMS, *CONTROLS):
         quantities = {"loss", "largest_logit", "entropy", "least_entropy"}
         quantities = {"loss"} if arm == "no_layers" else quantities
@@ -38,13 +27,6 @@ def test_rows(rows):
             assert {len(row["values"]) for row in found} == {5}
     (frequency,) = select(rows, quantity="frequency_loss")[0]["values"]
     assert 2 < frequency < log(256)
-
-
-def test_steps_repeat_exactly():
-    steps = attention_control.measure("tiny")
-    step = next(each for each in steps if each.cell.get("arm") == "qk_clip")
-    assert step.run() == step.run()
-    assert len(steps) == len({repr(each.cell) for each in steps}) == 7 * 3 * 8 + 1
 
 
 @pytest.mark.parametrize("arm", [*ARMS, *CONTROLS])
@@ -100,21 +82,13 @@ def test_a_look_is_the_loss_of_the_model():
     assert noted.keys() == {"loss"}
 
 
-def test_facts_and_words(record):
-    check_facts_and_words(attention_control, record)
-
-
 def made(record, loss):
     """The record with final losses loss(row)."""
-    rows = [
-        {**row, "values": [*row["values"][:-1], loss(row)]}
-        if row["quantity"] == "loss"
-        else row
-        for row in record.rows
-    ]
-    return Record(
-        record.experiment, "m", "tiny", record.provenance, record.columns, rows
-    )
+
+    def values(row):
+        return [*row["values"][:-1], loss(row)]
+
+    return with_values(record, values, quantity="loss")
 
 
 def test_facts_say_what_the_rows_say(record):
@@ -130,29 +104,20 @@ def test_facts_say_what_the_rows_say(record):
             return 2.3 - 0.01 * seed - (0.2 if rate == 3e-2 else 0.0)
         return 2.3 + 0.01 * seed - (0.2 if rate == 1e-2 else 0.0)
 
-    facts = attention_control.facts(made(record, loss))
     expected = {
         "plain_best_rate": "0.01",
         "plain_best_loss": "2.110",
-        "plain_learned": "0.001, 0.003, 0.01, 0.03",
         "plain_greatest_learned": "0.03",
         "plain_not_finite": "3",
         "qk_norm_best_rate": "0.03",
-        "qk_norm_learned": "0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1",
+        "qk_norm_greatest_learned": "1",
         "qk_norm_minus_plain": "−0.020 ± 0.012",
         "soft_cap_minus_plain": "0.000 ± 0.000",
         "no_layers_best_rate": "0.1",
-        "frozen_scores_learned": "–",
+        "frozen_scores_greatest_learned": "–",
         "tokens": "64",
     }
-    assert {name: facts[name] for name in expected} == expected
-
-
-@pytest.mark.parametrize("lang", ["zh", "en"])
-def test_plot(record, lang):
-    figure = draw(attention_control, record, lang)
-    top, bottom = figure.axes
-    assert (len(top.lines), len(bottom.lines)) == (8, 7)
+    check_facts(attention_control, made(record, loss), expected)
 
 
 def test_plot_with_runs_that_ended(record):

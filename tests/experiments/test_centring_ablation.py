@@ -8,30 +8,14 @@ from torch.nn import functional as F
 
 from scripts.experiments import centring_ablation
 from scripts.measure.corpus import loss_of
-from scripts.measure.records import Record, rows_problem
 from scripts.measure.together import alone, warm_up
 from snippets.layer_norm.reference import layer_norm
 from snippets.rms_norm.reference import rms_norm
-from tests.tiny import (
-    check_facts_and_words,
-    draw,
-    select,
-    tiny_record,
-    tiny_rows,
-)
+from tests.tiny import check_facts, plain_step, select, with_values
 
 SIZE = centring_ablation.SIZES["tiny"]
+LINES = [4, 4, 4, 6]
 CELLS = [(s, a) for s, arms in centring_ablation.SETTINGS.items() for a in arms]
-
-
-@pytest.fixture(scope="module")
-def rows():
-    return tiny_rows(centring_ablation)
-
-
-@pytest.fixture(scope="module")
-def record(rows):
-    return tiny_record("centring_ablation", rows, centring_ablation.SEEDS)
 
 
 def fresh(arm, setting="deep", seed=0):
@@ -43,7 +27,6 @@ def text(seed=0):
 
 
 def test_rows(rows):
-    assert rows_problem(list(rows[0]), rows) is None
     for setting, arm in CELLS:
         norms = 2 * centring_ablation.layers(setting, SIZE) + 1
         lengths = {"loss": 1, "share": norms, "rms": norms, "hidden": norms // 2}
@@ -58,11 +41,6 @@ def test_rows(rows):
     assert all(0 < value < 1 for r in shares for value in r["values"])
     cells = [repr(step.cell) for step in centring_ablation.measure("tiny")]
     assert len(set(cells)) == len(cells) == len(CELLS) + 1
-
-
-def test_steps_repeat_exactly():
-    step = centring_ablation.measure("tiny")[3]
-    assert step.run() == step.run()
 
 
 def test_the_arms_are_what_they_say():
@@ -166,12 +144,7 @@ def test_a_run_of_the_stack_is_a_plain_training(monkeypatch):
     factor = warm_up(SIZE["steps"], 1)
     data = centring_ablation.pieces(SIZE, seed, SIZE["steps"])
     for step in range(SIZE["steps"]):
-        optimizer.zero_grad()
-        loss_of(model, data[step]).backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        for group in optimizer.param_groups:
-            group["lr"] = rate * factor(step)
-        optimizer.step()
+        plain_step(optimizer, loss_of(model, data[step]), rate * factor(step), clip=1.0)
     ours, start = alone(models, 3).state_dict(), fresh("centring", "scaled", SIZE, seed)
     for name, wanted in model.state_dict().items():
         assert torch.allclose(ours[name], wanted, atol=1e-9), name
@@ -183,10 +156,6 @@ def test_held_out_text_is_not_trained_on():
     one, other = (centring_ablation.pieces(SIZE, seed, 3) for seed in (0, 1))
     assert one.shape == (3, SIZE["batch"], SIZE["context"] + 1)
     assert not torch.equal(one, other)
-
-
-def test_facts_and_words(record):
-    check_facts_and_words(centring_ablation, record)
 
 
 def test_facts_say_what_the_rows_say(record):
@@ -211,11 +180,6 @@ def test_facts_say_what_the_rows_say(record):
         lead = 0.2 if row["arm"] == "rms_norm" and row["seed"] == 4 else 0.0
         return [base[row["arm"]] + worse - lead]
 
-    rows = [{**row, "values": values(row)} for row in record.rows]
-    made = Record(
-        record.experiment, "m", "tiny", record.provenance, record.columns, rows
-    )
-    facts = centring_ablation.facts(made)
     expected = {
         "rates": "2",
         "least_rate": "0.001",
@@ -226,16 +190,12 @@ def test_facts_say_what_the_rows_say(record):
         "deep_neither_rate": "0.001",
         "deep_neither_diverged": "5",
         "deep_layer_norm_diverged": "5",
-        "deep_layer_norm_loss_before": "6.0",
         "deep_no_centring": "0.100",
         "deep_no_centring_range": "[−0.100, 0.100]",
-        "deep_no_centring_positive": "4",
         "scaled_no_scaling": "0.400",
-        "scaled_no_scaling_centred": "0.400",
         "offset_cost_neither": "0.000",
         "shallow_rms_norm_share_after_highest": "50 %",
         "shallow_rms_norm_rms_after": "7.0",
-        "arm_runs": "10",
         "cells": "16",
         "at_edge": "16",
         "compared_runs": "60",
@@ -243,15 +203,7 @@ def test_facts_say_what_the_rows_say(record):
         "diverged_without_scaling": "30",
         "least_share_before": "18 %",
         "most_share_before": "23 %",
-        "all_runs": "160",
         "long_steps": "9",
         "long_no_scaling": "0.400",
-        "together_gain": "2.00",
     }
-    assert {name: facts[name] for name in expected} == expected
-
-
-@pytest.mark.parametrize("lang", ["zh", "en"])
-def test_plot(record, lang):
-    figure = draw(centring_ablation, record, lang)
-    assert [len(axis.lines) for axis in figure.axes] == [4, 4, 4, 6]
+    check_facts(centring_ablation, with_values(record, values), expected)

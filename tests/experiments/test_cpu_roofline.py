@@ -70,7 +70,7 @@ MILLISECONDS |= {"kernel, again": 10, "compiled": 15, "torch": 40, "by hand": 44
 
 
 @pytest.fixture(scope="module")
-def known(tiny):
+def record(tiny):
     """The tiny record with times whose facts can be worked out by hand."""
     rows = []
     for row in tiny.rows:
@@ -83,8 +83,8 @@ def known(tiny):
     return replace(tiny, rows=rows)
 
 
-def test_facts_are_what_the_rows_say(module, known):
-    facts = module.facts(known)
+def test_facts_are_what_the_rows_say(module, record):
+    facts = module.facts(record)
     for name, value in {
         "share_rms_forward_all": "90 %",
         "torch_over_kernel_rms_backward_one": "4.00",
@@ -99,25 +99,24 @@ def test_facts_are_what_the_rows_say(module, known):
     }.items():
         assert facts[name] == value, name
     assert "predicted_hand_rms_backward_all" not in facts
-    assert all(isinstance(value, str) and value for value in facts.values())
 
 
-def test_the_kernel_is_not_ahead_where_another_is_faster(module, known):
+def test_the_kernel_is_not_ahead_where_another_is_faster(module, record):
     rows = [
         {**row, "seconds": [1e-3] * 3}
         if row["provider"] == "compiled" and row["rows"] == 4
         else row
-        for row in known.rows
+        for row in record.rows
     ]
-    facts = module.facts(replace(known, rows=rows))
+    facts = module.facts(replace(record, rows=rows))
     assert facts["ahead_rms_forward_all"] == "—"
 
 
 @pytest.mark.parametrize("lang", ["zh", "en"])
-def test_the_figure_names_its_lines(module, known, lang, monkeypatch, tmp_path):
+def test_plot(module, record, lang, monkeypatch, tmp_path):
     monkeypatch.setattr(look, "FONT_FILE", tmp_path / "none.ttf")
-    words = {**look.fill(module.WORDS[lang], module.facts(known)), "lang": lang}
-    svg = look.svg_text(module.plot(known, words), "x")
+    words = {**look.fill(module.WORDS[lang], module.facts(record)), "lang": lang}
+    svg = look.svg_text(module.plot(record, words), "x")
     for key in ("stream", *module.DRAWN):
         assert words[key] in svg
     for key in ("title", "caption", "alt", "band"):

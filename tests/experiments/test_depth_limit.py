@@ -8,32 +8,15 @@ import torch
 
 from scripts.experiments import depth_limit
 from scripts.measure import design
-from scripts.measure.records import Record, find, rows_problem
+from scripts.measure.records import find
 from scripts.measure.together import warm_up
-from tests.tiny import (
-    check_facts_and_words,
-    draw,
-    select,
-    tiny_record,
-    tiny_rows,
-)
+from tests.tiny import check_facts, draw, plain_step, select, with_values
 
 TINY = depth_limit.SIZES["tiny"]
 SEEDS = list(depth_limit.SEEDS)
 
 
-@pytest.fixture(scope="module")
-def rows():
-    return tiny_rows(depth_limit)
-
-
-@pytest.fixture(scope="module")
-def record(rows):
-    return tiny_record("depth_limit", rows, SEEDS)
-
-
 def test_rows(rows):
-    assert rows_problem(list(rows[0]), rows) is None
     ((slow, depth, factor),) = TINY["longer"]
     stacks = [(a, n, TINY["steps"]) for n in TINY["depths"] for a in depth_limit.ARMS]
     stacks.append((slow, depth, factor * TINY["steps"]))
@@ -78,14 +61,12 @@ def test_a_run_is_a_plain_loop_of_adamw(rows, arm, frozen):
         values = [depth_limit.loss_of(model, held_out).item()]
         for step in range(steps):
             text = depth_limit.sequences(TINY["batch"], TINY["context"], generator)
-            optimizer.param_groups[0]["lr"] = rate * factor(step)
-            optimizer.zero_grad()
-            depth_limit.loss_of(model, text).backward()
+            loss = depth_limit.loss_of(model, text)
+            plain_step(optimizer, loss, rate * factor(step))
             if step == 0:
                 linear = [m for m in model.modules() if isinstance(m, torch.nn.Linear)]
                 down = [m.weight for m in linear if m.in_features == 4 * TINY["d"]]
                 norms = [float(weight.grad.norm()) for weight in down]
-            optimizer.step()
         values.append(depth_limit.loss_of(model, held_out).item())
         wanted = dict(placement=arm, layers=layers, seed=seed)
         wanted |= dict(blocks="frozen" if frozen else "trained", steps=steps)
@@ -175,14 +156,6 @@ def test_task():
     assert first["best"] == pytest.approx(first["last_token"])
 
 
-def test_steps_repeat_exactly():
-    steps = depth_limit.measure("tiny")
-    assert steps[0].run() == steps[0].run()
-    stacks = 2 * 2 + 2 * (8 + 1)
-    assert len({repr(step.cell) for step in steps}) == len(steps) == stacks + 2
-    assert [step.timed for step in steps] == [False] * (stacks + 1) + [True]
-
-
 def test_the_deepest_stacks_may_be_fewer():
     size = {**TINY, "deepest": ("pre",)}
     assert depth_limit.arms_at(TINY, 3) == depth_limit.ARMS
@@ -191,10 +164,6 @@ def test_the_deepest_stacks_may_be_fewer():
     cells = [step.cell for step in depth_limit.measure("small")]
     deep = [cell["placement"] for cell in cells if cell.get("layers") == 1000]
     assert deep == ["deepnorm", "deepnorm"]
-
-
-def test_facts_and_words(record):
-    check_facts_and_words(depth_limit, record)
 
 
 def made(record, loss):
@@ -210,10 +179,7 @@ def made(record, loss):
         plain |= {"seconds_one_by_one": 2.0, "seconds_together": 1.0}
         return [plain[quantity]] * len(row["values"])
 
-    rows = [{**row, "values": values(row)} for row in record.rows]
-    return Record(
-        record.experiment, "m", "tiny", record.provenance, record.columns, rows
-    )
+    return with_values(record, values)
 
 
 def test_facts_say_what_the_rows_say(record):
@@ -242,7 +208,6 @@ def test_facts_say_what_the_rows_say(record):
         "post_3_less_frozen": "0.48 ± 0.01",
         "post_trains_at": "0",
         "post_trains_up_to": "0",
-        "post_lets_through_at": "2, 3",
         "pre_most": "0.70",
         "pre_most_rate": "0.01",
         "pre_3_less_normed": "−0.06 ± 0.06",
@@ -251,21 +216,11 @@ def test_facts_say_what_the_rows_say(record):
         "deepnorm_3_trains": "✓",
         "deepnorm_trains_at": "2, 3",
         "deepnorm_trains_up_to": "3",
-        "deepnorm_less_sandwich_3": "−0.10 ± 0.00",
-        "longer": "0.72",
-        "longer_trains": "✓",
-        "steps_longer": "6",
-        "runs": "220",
-        "diverged": "110",
         "post_second": "1.15",
         "post_most_gradient_ratio": "6.7 × 10⁻⁷",
         "pre_most_gradient_ratio": "2",
-        "sublayers": "6",
-        "together_gain": "2.00",
-        "raced_runs": "10",
     }
-    facts = depth_limit.facts(made(record, loss))
-    assert {name: facts[name] for name in expected} == expected
+    check_facts(depth_limit, made(record, loss), expected)
     lost = depth_limit.facts(made(record, lambda row: None))
     assert lost["post_3"] == "∞"
     assert lost["post_3_trains"] == "✗"

@@ -7,31 +7,14 @@ import pytest
 import torch
 
 from scripts.experiments import init_gradients
-from scripts.measure.records import Record, rows_problem
-from tests.tiny import (
-    check_facts_and_words,
-    draw,
-    select,
-    tiny_record,
-    tiny_rows,
-)
+from tests.tiny import check_facts, draw, select, with_values
 
 TINY = init_gradients.SIZES["tiny"]
 SEEDS = list(init_gradients.SEEDS)
-
-
-@pytest.fixture(scope="module")
-def rows():
-    return tiny_rows(init_gradients)
-
-
-@pytest.fixture(scope="module")
-def record(rows):
-    return tiny_record("init_gradients", rows, SEEDS)
+LINES = [7] * 4
 
 
 def test_rows(rows):
-    assert rows_problem(list(rows[0]), rows) is None
     for depth, d in product(TINY["depths"], TINY["widths"]):
         cell = dict(layers=depth, d=d, dtype="float64")
         for variant in init_gradients.VARIANTS:
@@ -113,17 +96,6 @@ def test_settings_are_what_they_say():
         assert ends == (variant in ("pre", "sandwich"))
 
 
-def test_steps_repeat_exactly():
-    step = init_gradients.measure("tiny")[1]
-    assert step.run() == step.run()
-    cells = [repr(step.cell) for step in init_gradients.measure("tiny")]
-    assert len(set(cells)) == len(cells) == 2 * (12 + 4) + 2
-
-
-def test_facts_and_words(record):
-    check_facts_and_words(init_gradients, record)
-
-
 def test_facts_say_what_the_rows_say(record):
     """Rows made up so that every number can be told by eye."""
 
@@ -136,10 +108,7 @@ def test_facts_say_what_the_rows_say(record):
         first = 4 if row["d"] == TINY["widths"][0] else 0.5 * (1 + row["seed"] // 4)
         return [first * size] + [size] * (count - 1)
 
-    rows = [{**row, "values": values(row)} for row in record.rows]
-    made = Record(
-        record.experiment, "m", "tiny", record.provenance, record.columns, rows
-    )
+    made = with_values(record, values)
     expected = {
         "seeds": "8",
         "least": "2",
@@ -147,9 +116,7 @@ def test_facts_say_what_the_rows_say(record):
         "post_last_slope": "0.00",
         "pre_last_slope": "−0.50",
         "pre_last_slope_range": "[−0.50, −0.50]",
-        "pre_theorem_first_slope": "−0.50",
         "deepnorm_last_slope": "0.50",
-        "post_first_most": "4.00",
         "pre_ratio_most": "4.0",
         "post_attention_share": "22 %",
         "float32_gap": "1e-03",
@@ -163,15 +130,11 @@ def test_facts_say_what_the_rows_say(record):
         "post_apart_most": "1.0",
         "post_wide_apart_most": "2.0",
     }
-    facts = init_gradients.facts(made)
-    assert {name: facts[name] for name in expected} == expected
+    check_facts(init_gradients, made, expected)
 
 
-@pytest.mark.parametrize("lang", ["zh", "en"])
-def test_plot(record, lang):
-    figure = draw(init_gradients, record, lang)
-    assert len(figure.axes) == 4
-    assert all(len(axis.lines) == 7 for axis in figure.axes)
-    assert len({axis.get_ylim() for axis in figure.axes}) == 1
-    titles = [axis.get_title(loc="left") for axis in figure.axes]
+def test_panels_have_one_scale_and_name_their_width(record):
+    axes = draw(init_gradients, record, "en").axes
+    assert len({axis.get_ylim() for axis in axes}) == 1
+    titles = [axis.get_title(loc="left") for axis in axes]
     assert [title.split()[-1] for title in titles] == ["8", "16", "8", "16"]

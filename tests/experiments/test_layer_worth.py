@@ -9,26 +9,15 @@ import torch
 from scripts.experiments import layer_worth, residual_growth
 from scripts.experiments.layer_worth import ARMS, CONTROLS, FROZEN, SEEDS
 from scripts.measure.corpus import loss_of
-from scripts.measure.records import Record, rows_problem
-from tests.tiny import check_facts_and_words, draw, select, tiny_record, tiny_rows
+from tests.tiny import check_facts, draw, select, with_values
 
 TINY = layer_worth.SIZES["tiny"]
 SCALES = {"rms", "update", "cosine", "without_layer"}
 LOSSES = {"loss", "without_upper_half", "without_lower_half"}
-
-
-@pytest.fixture(scope="module")
-def rows():
-    return tiny_rows(layer_worth)
-
-
-@pytest.fixture(scope="module")
-def record(rows):
-    return tiny_record("layer_worth", rows, SEEDS)
+LINES = [len(ARMS) + len(CONTROLS) - 1, len(ARMS) + len(CONTROLS)]
 
 
 def test_rows(rows):
-    assert rows_problem(list(rows[0]), rows) is None
     for arm in (*ARMS, *CONTROLS):
         layers = layer_worth.depth(arm, TINY)
         wanted = {"loss"} if arm == "no_layers" else SCALES | LOSSES
@@ -85,16 +74,9 @@ def test_a_model_without_layers_has_its_own_loss():
     assert found["loss"] == pytest.approx([loss_of(model, text).item()], rel=1e-5)
 
 
-def test_facts_and_words(record):
-    check_facts_and_words(layer_worth, record)
-
-
 def made(record, values):
     """The record with values(row) in place of its own."""
-    rows = [{**row, "values": values(row)} for row in record.rows]
-    return Record(
-        record.experiment, "m", "tiny", record.provenance, record.columns, rows
-    )
+    return with_values(record, values)
 
 
 def planted(row):
@@ -121,7 +103,6 @@ def planted(row):
 
 EXPECTED = {
     "half": "2",
-    "pre_rate": "0.001",
     "pre_loss_a": "2.000",
     "pre_loss_c": "3.000",
     "pre_upper_a": "1.00",
@@ -139,8 +120,7 @@ EXPECTED = {
 
 
 def test_facts_say_what_the_rows_say(record):
-    facts = layer_worth.facts(made(record, planted))
-    assert {name: facts[name] for name in EXPECTED} == EXPECTED
+    facts = check_facts(layer_worth, made(record, planted), EXPECTED)
     assert "sandwich_gap_c" not in facts, "one run of Pre-Norm gave no number there"
     for language in ("zh", "en"):
         draw(layer_worth, made(record, planted), language)
@@ -151,13 +131,6 @@ def test_a_record_that_was_cut_off_has_facts_of_what_is_there(record):
     cut = [row for row in record.rows if row["arm"] == "sandwich" and row["seed"] == 0]
     part = replace(record, rows=first + cut)
     facts = layer_worth.facts(part)
-    assert "pre_upper_a" in facts and "no_layers_rate" in facts
+    assert "pre_upper_a" in facts and "no_layers_loss_best" in facts
     assert not any(name.startswith("sandwich") for name in facts)
     assert len(draw(layer_worth, part, "en").axes) == 2
-
-
-@pytest.mark.parametrize("lang", ["zh", "en"])
-def test_plot(record, lang):
-    worth, losses = draw(layer_worth, record, lang).axes
-    assert len(losses.lines) == len(ARMS) + len(CONTROLS)
-    assert len(worth.lines) == len(losses.lines) - 1

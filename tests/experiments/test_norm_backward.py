@@ -3,34 +3,15 @@
 import pytest
 
 from scripts.experiments import norm_backward
-from tests.benchmark import (
-    check_gaps,
-    check_plot,
-    check_rows,
-    gpu_record,
-)
+from tests.benchmark import check_gaps, check_plot, check_rows
 from tests.kernel_gate import INTERPRETED
-from tests.tiny import check_facts_and_words, timed_by_bytes, tiny_rows
+from tests.tiny import timed_by_bytes
 
 pytestmark = INTERPRETED
 
 
-@pytest.fixture(scope="module")
-def rows():
-    return tiny_rows(norm_backward)
-
-
-@pytest.fixture(scope="module")
-def record(rows):
-    return gpu_record(norm_backward, rows)
-
-
 def test_rows(rows):
     check_rows(norm_backward, rows)
-
-
-def test_facts_and_words(record):
-    check_facts_and_words(norm_backward, record)
 
 
 def test_a_record_with_gaps(record):

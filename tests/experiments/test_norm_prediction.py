@@ -10,7 +10,7 @@ from scripts.measure.kernels import cards, report, rows
 from scripts.measure.kernels.cells import moved
 from scripts.measure.records import rows_problem
 from scripts.measure.texts import LANGUAGES
-from tests.tiny import check_facts_and_words, draw, select, tiny_record
+from tests.tiny import draw, select, tiny_record
 
 COMMAND = "python scripts/build.py measure norm_prediction"
 H100 = cards.CARDS["h100"]
@@ -163,10 +163,6 @@ def test_a_card_s_own_copy_and_shares_stand_beside_the_prediction(
     crosses = [line for line in figure.axes[0].lines if line.get_marker() == "x"]
     heights = [float(line.get_ydata()[0]) for line in crosses]
     assert [round(each) for each in heights if each == each] == [94, 94]
-
-
-def test_facts_and_words(record):
-    check_facts_and_words(prediction, record)
 
 
 @pytest.mark.parametrize("lang", ["zh", "en"])

@@ -5,24 +5,13 @@ import torch
 
 from scripts.experiments import qk_update_loss
 from scripts.experiments.qk_update_loss import ARMS, CONTROLS, RATES, SEEDS
-from scripts.measure.records import Record, rows_problem
-from tests.tiny import check_facts_and_words, draw, select, tiny_record, tiny_rows
+from tests.tiny import select, with_values
 
 TINY = qk_update_loss.SIZES["tiny"]
-
-
-@pytest.fixture(scope="module")
-def rows():
-    return tiny_rows(qk_update_loss)
-
-
-@pytest.fixture(scope="module")
-def record(rows):
-    return tiny_record("qk_update_loss", rows, SEEDS)
+LINES = [len(ARMS) + 1, len(ARMS)]
 
 
 def test_rows(rows):
-    assert rows_problem(list(rows[0]), rows) is None
     for arm in (*ARMS, *CONTROLS):
         for rate in RATES:
             found = select(rows, arm=arm, rate=rate, quantity="loss")
@@ -58,10 +47,6 @@ def test_slow_matrices_take_a_tenth_of_the_step():
         assert moved["slow_scores"][name] == pytest.approx(share * step, rel=0.05)
 
 
-def test_facts_and_words(record):
-    check_facts_and_words(qk_update_loss, record)
-
-
 def planted(row):
     if row["quantity"] == "largest_logit":
         return 100.0
@@ -71,19 +56,10 @@ def planted(row):
 
 
 def test_facts_say_what_the_rows_say(record):
-    rows = [{**row, "value": planted(row)} for row in record.rows]
-    made = Record(
-        record.experiment, "m", "tiny", record.provenance, record.columns, rows
-    )
+    made = with_values(record, planted, "value")
     facts = qk_update_loss.facts(made)
     assert facts["plain_loss_b"] == "2.00" and facts["qk_norm_loss_c"] == "2.00"
-    assert facts["plain_rate"] == "0.01" and facts["no_layers_loss"] == "3.00"
+    assert facts["no_layers_loss"] == "3.00"
     assert facts["slow_scores_gap_c"].startswith("0.500")
     assert "plain_gap_f" not in facts and "slow_scores_gap_f" in facts
     assert facts["no_gain_logit_a"] == "100"
-
-
-@pytest.mark.parametrize("lang", ["zh", "en"])
-def test_plot(record, lang):
-    top, bottom = draw(qk_update_loss, record, lang).axes
-    assert len(top.lines) == len(ARMS) + 1 and len(bottom.lines) == len(ARMS)

@@ -7,20 +7,9 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from scripts.experiments import recipe_growth as experiment
-from scripts.measure.records import rows_problem
-from tests.tiny import check_facts_and_words, draw, select, tiny_record, tiny_rows
+from tests.tiny import draw, select
 
 TINY = experiment.SIZES["tiny"]
-
-
-@pytest.fixture(scope="module")
-def rows():
-    return tiny_rows(experiment)
-
-
-@pytest.fixture(scope="module")
-def record(rows):
-    return tiny_record("recipe_growth", rows, experiment.SEEDS)
 
 
 def of(rows, recipe, layers=4, d=16, seed=3):
@@ -29,7 +18,6 @@ def of(rows, recipe, layers=4, d=16, seed=3):
 
 
 def test_rows(rows):
-    assert rows_problem(list(rows[0]), rows) is None
     cells = len(TINY["widths"]) * len(TINY["depths"]) * len(experiment.SEEDS)
     for recipe in experiment.RECIPES:
         found = select(rows, recipe=recipe)
@@ -102,10 +90,6 @@ def test_exponent():
 def test_factors_read_well():
     found = [experiment._factor(v) for v in (0, 1e-9, 0.04, 1.284, 12.34, 345.6)]
     assert found == ["0", "1e-09", "0.04", "1.28", "12.3", "346"]
-
-
-def test_facts_and_words(record):
-    check_facts_and_words(experiment, record)
 
 
 @pytest.mark.parametrize("language", ["zh", "en"])

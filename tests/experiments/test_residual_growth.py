@@ -7,34 +7,18 @@ import torch
 
 from scripts.experiments import residual_growth
 from scripts.measure.corpus import corpus, loss_of, sample
-from scripts.measure.records import Record, rows_problem
+from scripts.measure.records import Record
 from scripts.measure.together import alone, warm_up
-from tests.tiny import (
-    check_facts_and_words,
-    draw,
-    select,
-    tiny_record,
-    tiny_rows,
-)
+from tests.tiny import check_facts, draw, plain_step, select, with_values
 
 TINY = residual_growth.SIZES["tiny"]
 SEEDS = list(residual_growth.SEEDS)
 ARMS = residual_growth.ARMS
 LEAST, MOST = TINY["depths"]
-
-
-@pytest.fixture(scope="module")
-def rows():
-    return tiny_rows(residual_growth)
-
-
-@pytest.fixture(scope="module")
-def record(rows):
-    return tiny_record("residual_growth", rows, SEEDS)
+LINES = [len(ARMS) - 1, 1 + len(TINY["rates"]), 2 * len(ARMS) + 1]
 
 
 def test_rows(rows):
-    assert rows_problem(list(rows[0]), rows) is None
     stages = [("before", None)] + [("after", rate) for rate in TINY["rates"]]
     for arm in ARMS:
         for layers in TINY["depths"]:
@@ -111,12 +95,7 @@ def test_a_run_is_a_plain_loop_of_adam():
     generator = torch.Generator().manual_seed(seed)
     for step in range(TINY["steps"]):
         text = sample(corpus()[0], TINY["batch"], TINY["context"], generator)
-        optimizer.zero_grad()
-        loss_of(model, text).backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        for group in optimizer.param_groups:
-            group["lr"] = rate * factor(step)
-        optimizer.step()
+        plain_step(optimizer, loss_of(model, text), rate * factor(step), clip=1.0)
     for name, parameter in ours.named_parameters():
         other = named[name]
         if name.endswith("reader.bias") and len(other) == 3 * TINY["d"]:
@@ -147,23 +126,6 @@ def test_a_skipped_layer_is_one_whose_branches_give_nothing():
     assert found["without_layer"] == pytest.approx(alone_missing, rel=1e-5)
     assert found["without_upper_half"] == pytest.approx([without(3, 4)], rel=1e-5)
     assert found["without_lower_half"] == pytest.approx([without(1, 2)], rel=1e-5)
-
-
-def test_steps_repeat_exactly():
-    steps = residual_growth.measure("tiny")
-    cells = [repr(step.cell) for step in steps]
-    assert len(set(cells)) == len(cells) == 1 + 2 * 2 * len(ARMS) + 1
-    (step,) = (
-        step
-        for step in steps
-        if step.cell.get("rates") and step.cell["arm"] == "sandwich"
-        if step.cell["layers"] == LEAST
-    )
-    assert step.run() == step.run()
-
-
-def test_facts_and_words(record):
-    check_facts_and_words(residual_growth, record)
 
 
 def test_facts_say_what_the_rows_say(record):
@@ -197,10 +159,7 @@ def test_facts_say_what_the_rows_say(record):
             return [1.0] + [(2 * n + 1) ** 0.5 / n for n in range(1, count)]
         return [float(layer) for layer in range(1, count + 1)]
 
-    rows = [{**row, "values": values(row)} for row in record.rows]
-    made = Record(
-        record.experiment, "m", "tiny", record.provenance, record.columns, rows
-    )
+    made = with_values(record, values)
     expected = {
         "seeds": "5",
         "least": "2",
@@ -209,9 +168,6 @@ def test_facts_say_what_the_rows_say(record):
         "pre_most_rate": "0.001",
         "pre_most_loss_a": "2.000",
         "pre_most_loss_b": "3.000",
-        "pre_most_stuck_all": "5",
-        "post_most_stuck_all": "10",
-        "scaling_most_stuck_all": "0",
         "scaling_most_gap_a": "−0.500 ± 0.000",
         "scaling_most_gap_a_worse": "0/5",
         "sandwich_most_gap_best": "0.000 ± 0.071",
@@ -223,27 +179,15 @@ def test_facts_say_what_the_rows_say(record):
         "pre_all_power_a": "[1.000, 1.000]",
         "pre_all_exponential_wins_a": "0/5",
         "pre_most_cosine_a": "0.900",
-        "pre_most_first_cost_a": "0.60",
         "pre_most_one_a": "0.150",
         "pre_most_share_a": "30 %",
         "pre_most_sum_a": "0.30",
         "pre_most_upper_best": "1.00",
-        "pre_most_lower_best": "2.00",
     }
-    facts = residual_growth.facts(made)
-    assert {name: facts[name] for name in expected} == expected
+    facts = check_facts(residual_growth, made, expected)
     assert "scaling_most_gap_b" not in facts, "one run of Pre-Norm gave no number"
     for language in ("zh", "en"):
         draw(residual_growth, made, language)
-
-
-@pytest.mark.parametrize("lang", ["zh", "en"])
-def test_plot(record, lang):
-    figure = draw(residual_growth, record, lang)
-    worth, stream, tuning = figure.axes
-    assert len(worth.lines) == len(ARMS) - 1
-    assert len(stream.lines) == 1 + len(TINY["rates"])
-    assert len(tuning.lines) == 2 * len(ARMS) + 1
 
 
 @pytest.mark.parametrize(

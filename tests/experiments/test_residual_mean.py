@@ -6,29 +6,13 @@ import pytest
 import torch
 
 from scripts.experiments import residual_mean
-from scripts.measure.records import Record, rows_problem
 from snippets.rms_norm.small_decoder import SmallDecoder
-from tests.tiny import (
-    check_facts_and_words,
-    draw,
-    select,
-    tiny_record,
-    tiny_rows,
-)
+from tests.tiny import check_facts, draw, select, with_values
 
-
-@pytest.fixture(scope="module")
-def rows():
-    return tiny_rows(residual_mean)
-
-
-@pytest.fixture(scope="module")
-def record(rows):
-    return tiny_record("residual_mean", rows, residual_mean.SEEDS)
+LINES = [4, 7]
 
 
 def test_rows(rows):
-    assert rows_problem(list(rows[0]), rows) is None
     layers = residual_mean.SIZES["tiny"]["layers"]
     for norm, activation in residual_mean.VARIANTS:
         for seed in residual_mean.SEEDS:
@@ -56,13 +40,6 @@ def test_training_changes_the_model_and_folding_does_not(rows):
         assert before["value"] != run["value"]
         assert isclose(folded["value"], run["value"], rel_tol=1e-5)
         assert swapped["value"] != run["value"]
-
-
-def test_steps_repeat_exactly():
-    step = residual_mean.measure("tiny")[1]
-    assert step.run() == step.run()
-    cells = [repr(step.cell) for step in residual_mean.measure("tiny")]
-    assert len(set(cells)) == len(cells) == 20
 
 
 def test_evaluate_takes_the_share_of_each_token():
@@ -95,10 +72,6 @@ def test_evaluate_takes_the_share_of_each_token():
     assert not any(m._forward_hooks or m._forward_pre_hooks for m in model.modules())
 
 
-def test_facts_and_words(record):
-    check_facts_and_words(residual_mean, record)
-
-
 def test_facts_say_what_the_rows_say(record):
     """Rows made up so that every number can be told by eye."""
 
@@ -110,12 +83,9 @@ def test_facts_say_what_the_rows_say(record):
         return {"ReLU": 0.3, "GELU": 0.1, "SiLU": 0.05}[row["activation"]]
 
     losses = {"loss": 2.0, "loss_swapped": 2.5, "loss_folded": 2.0}
-    rows = [
-        {**row, "value": losses.get(row["quantity"]) or share(row)}
-        for row in record.rows
-    ]
-    made = Record(record.experiment, "m", "tiny", {}, record.columns, rows)
-    facts = residual_mean.facts(made)
+    made = with_values(
+        record, lambda row: losses.get(row["quantity"]) or share(row), "value"
+    )
     expected = {
         "chance": "6.2 %",
         "hidden_chance": "1.6 %",
@@ -130,12 +100,9 @@ def test_facts_say_what_the_rows_say(record):
         "swap_cost": "0.5000",
         "loss_seed_range": "0.000",
     }
-    assert {name: facts[name] for name in expected} == expected
+    check_facts(residual_mean, made, expected)
 
 
-@pytest.mark.parametrize("lang", ["zh", "en"])
-def test_plot(record, lang):
-    figure = draw(residual_mean, record, lang)
-    top, bottom = figure.axes
-    assert len(top.lines) == 4 and len(bottom.lines) == 7
+def test_panels_have_one_scale(record):
+    top, bottom = draw(residual_mean, record, "en").axes
     assert top.get_ylim() == bottom.get_ylim()

@@ -2,29 +2,17 @@
 
 from math import log
 
-import pytest
 import torch
 
 from scripts.experiments import shared_shift_loss
 from scripts.experiments.shared_shift_loss import ARMS, NORMS, SEEDS, SHIFTS
-from scripts.measure.records import Record, rows_problem
-from tests.tiny import check_facts_and_words, draw, select, tiny_record, tiny_rows
+from tests.tiny import select, with_values
 
 TINY = shared_shift_loss.SIZES["tiny"]
-
-
-@pytest.fixture(scope="module")
-def rows():
-    return tiny_rows(shared_shift_loss)
-
-
-@pytest.fixture(scope="module")
-def record(rows):
-    return tiny_record("shared_shift_loss", rows, SEEDS)
+LINES = [len(ARMS)]
 
 
 def test_rows(rows):
-    assert rows_problem(list(rows[0]), rows) is None
     for norm in NORMS:
         for kind in SHIFTS:
             found = select(rows, norm=norm, shift=kind)
@@ -54,29 +42,15 @@ def test_layer_norm_cannot_see_the_mean_and_sees_the_other():
         assert not torch.allclose(none, zero_mean, atol=1e-2)
 
 
-def test_facts_and_words(record):
-    check_facts_and_words(shared_shift_loss, record)
-
-
 def planted(row):
     cost = {"none": 0.0, "mean": 0.1, "zero_mean": 0.25}[row["shift"]]
     return 2 + cost * (row["norm"] == "rms_norm") + (row["rate"] == 1e-3)
 
 
 def test_facts_say_what_the_rows_say(record):
-    rows = [{**row, "value": planted(row)} for row in record.rows]
-    made = Record(
-        record.experiment, "m", "tiny", record.provenance, record.columns, rows
-    )
+    made = with_values(record, planted, "value")
     facts = shared_shift_loss.facts(made)
     assert facts["rms_norm_none"] == "2.000" and facts["rms_norm_mean"] == "2.100"
     assert facts["rms_norm_mean_cost"].startswith("0.100")
     assert facts["rms_norm_zero_mean_cost"].startswith("0.250")
     assert facts["layer_norm_zero_mean_cost"].startswith("0.000")
-    assert facts["rms_norm_none_rate"] == "0.01"
-
-
-@pytest.mark.parametrize("lang", ["zh", "en"])
-def test_plot(record, lang):
-    (axis,) = draw(shared_shift_loss, record, lang).axes
-    assert len(axis.lines) == len(ARMS)

@@ -7,25 +7,14 @@ import torch
 from torch.nn import functional as F
 
 from scripts.experiments import token_similarity as experiment
-from scripts.measure.records import Record, rows_problem
-from tests.tiny import check_facts_and_words, draw, select, tiny_record, tiny_rows
+from tests.tiny import check_facts, select, with_values
 
 TINY = experiment.SIZES["tiny"]
 SEEDS = list(experiment.SEEDS)
-
-
-@pytest.fixture(scope="module")
-def rows():
-    return tiny_rows(experiment)
-
-
-@pytest.fixture(scope="module")
-def record(rows):
-    return tiny_record("token_similarity", rows, SEEDS)
+LINES = [6, 6]
 
 
 def test_rows(rows):
-    assert rows_problem(list(rows[0]), rows) is None
     for arm, setting, d, _, layers in experiment.stacks(TINY):
         found = select(rows, arm=arm, setting=setting, d=d, layers=layers)
         names = {row["quantity"] for row in found}
@@ -141,17 +130,6 @@ def test_entropy_of_equal_and_of_certain_weights():
     assert experiment.entropy(attention, x) < 1e-3
 
 
-def test_steps_repeat_exactly():
-    step = experiment.measure("tiny")[1]
-    assert step.run() == step.run()
-    cells = [repr(step.cell) for step in experiment.measure("tiny")]
-    assert len(set(cells)) == len(cells) == 11 + 2 * 5 + 11 + 2 * 2
-
-
-def test_facts_and_words(record):
-    check_facts_and_words(experiment, record)
-
-
 def test_facts_say_what_the_rows_say(record):
     """Rows made up so that every number can be told by eye."""
 
@@ -169,30 +147,22 @@ def test_facts_say_what_the_rows_say(record):
             found[-1] = 1.0
         return found
 
-    rows = [{**row, "values": values(row)} for row in record.rows]
-    made = Record(
-        record.experiment, "m", "tiny", record.provenance, record.columns, rows
-    )
+    made = with_values(record, values)
     expected = {
         "seeds": "8",
         "most": "3",
         "narrow": "8",
         "wide": "16",
         "pre_cosine_wide": "0.25",
-        "pre_apart_narrow": "0.75",
-        "post_apart_wide": "0.005",
         "post_alike_wide": "0",
         "pre_alike_wide": "–",
         "pre_rms_wide": "3.00",
         "deepnorm_first_token_wide": "0.12",
         "pre_ratio_last_wide": "0.25",
-        "pre_ratio_last_wide_range": "[0.25, 0.25]",
-        "post_ffn_ratio_wide_range": "[1.00, 2.00]",
         "post_ffn_spread_wide": "2.00",
         "post_bytes_cosine_narrow": "0.99",
     }
-    facts = experiment.facts(made)
-    assert {name: facts[name] for name in expected} == expected
+    check_facts(experiment, made, expected)
 
 
 @pytest.mark.parametrize(
@@ -211,10 +181,3 @@ def test_facts_say_what_the_rows_say(record):
 )
 def test_short(value, text):
     assert experiment.short(value) == text
-
-
-@pytest.mark.parametrize("lang", ["zh", "en"])
-def test_plot(record, lang):
-    figure = draw(experiment, record, lang)
-    top, bottom = figure.axes
-    assert len(top.lines) == len(bottom.lines) == 6

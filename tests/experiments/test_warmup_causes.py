@@ -7,33 +7,15 @@ import torch
 
 from scripts.experiments import warmup_causes
 from scripts.measure.corpus import corpus, loss_of, sample
-from scripts.measure.records import Record, rows_problem
 from scripts.measure.together import Together
-from tests.tiny import (
-    check_facts_and_words,
-    draw,
-    select,
-    tiny_record,
-    tiny_rows,
-)
+from tests.tiny import check_facts, draw, plain_step, select, with_values
 
 TINY = warmup_causes.SIZES["tiny"]
 SEEDS = list(warmup_causes.SEEDS)
 ARMS = [(p, arm) for p, arms in warmup_causes.ARMS.items() for arm in arms]
 
 
-@pytest.fixture(scope="module")
-def rows():
-    return tiny_rows(warmup_causes)
-
-
-@pytest.fixture(scope="module")
-def record(rows):
-    return tiny_record("warmup_causes", rows, SEEDS)
-
-
 def test_rows(rows):
-    assert rows_problem(list(rows[0]), rows) is None
     for placement, arm in ARMS:
         rates = TINY["sgd_rates" if arm in warmup_causes.SGD else "rates"]
         for rate in rates:
@@ -58,11 +40,8 @@ def plain(arm, optimizer, factor, steps, seed=3):
     rate = made.param_groups[0]["lr"]
     generator = torch.Generator().manual_seed(seed)
     for step in range(steps):
-        made.param_groups[0]["lr"] = rate * factor(step)
         text = sample(corpus()[0], TINY["batch"], TINY["context"], generator)
-        made.zero_grad()
-        loss_of(model, text).backward()
-        made.step()
+        plain_step(made, loss_of(model, text), rate * factor(step))
     size = (TINY["pieces"], TINY["context"])
     fixed = torch.Generator().manual_seed(0)
     return loss_of(model, sample(corpus()[1], *size, fixed)).item()
@@ -203,17 +182,6 @@ def test_rectified_starts_late_and_ends_at_one():
     assert grown == sorted(grown) and grown[0] < 0.05 and grown[-1] > 0.999
 
 
-def test_steps_repeat_exactly():
-    steps = warmup_causes.measure("tiny")
-    assert steps[3].run() == steps[3].run()
-    cells = [repr(step.cell) for step in steps]
-    assert len(set(cells)) == len(cells) == 11 + 2 + 2 + 1
-
-
-def test_facts_and_words(record):
-    check_facts_and_words(warmup_causes, record)
-
-
 @pytest.fixture(scope="module")
 def told(record):
     """Rows made up so that every number can be told by eye."""
@@ -232,10 +200,7 @@ def told(record):
             return [6.0, 2.0 + 0.1 * row["seed"]]
         return [6.0, 2.0]
 
-    made_up = [{**row, "values": values(row)} for row in record.rows]
-    return Record(
-        record.experiment, "m", "tiny", record.provenance, record.columns, made_up
-    )
+    return with_values(record, values)
 
 
 def test_facts_say_what_the_rows_say(told):
@@ -246,7 +211,6 @@ def test_facts_say_what_the_rows_say(told):
         "post_adam_highest": "\u2014",
         "post_adam_lower": "2.00",
         "post_adam_best": "2.00",
-        "post_adam_best_rate": "0.003",
         "post_warm_up_highest": "2.20",
         "warm_up_gain_lower": "\u22120.20 ± 0.07",
         "lower_rate_less_warm_up": "\u22120.20 ± 0.07",
@@ -255,8 +219,7 @@ def test_facts_say_what_the_rows_say(told):
         "lower": "0.003",
         "highest": "0.01",
     }
-    facts = warmup_causes.facts(told)
-    assert {name: facts[name] for name in expected} == expected
+    facts = check_facts(warmup_causes, told, expected)
     assert "warm_up_gain_highest" not in facts  # a run failed: there are no pairs
 
 
@@ -275,7 +238,7 @@ def test_no_outcome_is_taken_for_another(after, word):
 
 
 @pytest.mark.parametrize("lang", ["zh", "en"])
-def test_plot_shows_losses_as_they_are(told, lang):
+def test_plot(told, lang):
     figure = draw(warmup_causes, told, lang)
     assert [len(axis.get_yticks()) for axis in figure.axes] == [11, 2]
     drawn = [x for axis in figure.axes for line in axis.lines for x in line.get_xdata()]

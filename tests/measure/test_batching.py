@@ -46,15 +46,3 @@ def test_a_sample_a_round():
     one_by_one, together = batching.race(models, loss, data, rounds=3)
     assert len(one_by_one) == len(together) == 3
     assert min(one_by_one + together) > 0
-
-
-def test_facts():
-    facts = batching.batching_facts([2.0, 2.0], [0.5, 0.5], runs=10, steps=50)
-    assert facts == {
-        "steps_per_second_one_by_one": "5",
-        "runs_per_second_one_by_one": "0.1",
-        "steps_per_second_together": "20",
-        "runs_per_second_together": "0.4",
-        "together_gain": "4.00",
-        "together_gain_interval": "[4.00, 4.00]",
-    }
