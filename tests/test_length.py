@@ -13,7 +13,7 @@ from scripts.measure.records import EXPERIMENTS, experiments
 
 MOST = 400
 LONGER = {
-    "batch_norm_in_transformer": 885,
+    "batch_norm_in_transformer": 884,
     "centring_ablation": 513,
     "depth_limit": 557,
     "norm_free": 539,
