@@ -1,12 +1,13 @@
 """What does QK-Norm give at high rates: its bound, its gain, or smaller updates?
 
 QK-Norm bounds the logits and makes the query and key matrices scale-invariant, so
-that their effective rate falls as they grow. Three controls take it apart: QK-Norm
-with its gains fixed at one (the tightest bound, no learned temperature), plain
-attention whose query and key matrices have a tenth of the rate (smaller updates, no
-bound), and plain attention with these matrices as drawn (no updates). The decoders are
-those of qk_norm_stability; every arm has the same rates, seeds, text and initial
-matrices.
+that their effective rate falls as they grow. Four controls take it apart: QK-Norm
+with its gains fixed at one (the tightest bound, no learned temperature), QK-Norm with
+each head's query and key matrices scaled back to their first length after every step
+(the bound without smaller updates), plain attention whose query and key matrices have
+a tenth of the rate (smaller updates, no bound), and plain attention with these
+matrices as drawn (no updates). The decoders are those of qk_norm_stability; every arm
+has the same rates, seeds, text and initial matrices.
 
 A row is one quantity of one run at its end, on held-out text: `loss` in nats per byte,
 `largest_logit` before softmax (null: the run ended without a finite loss).
@@ -30,7 +31,7 @@ METHOD = (
 )
 PARALLEL = True
 SEEDS = (0, 1, 2)
-ARMS = ("plain", "qk_norm", "no_gain", "slow_scores", "frozen_scores")
+ARMS = ("plain", "qk_norm", "no_gain", "held", "slow_scores", "frozen_scores")
 CONTROLS = ("no_layers",)
 SLOW = 0.1  # of the rate, for the query and key matrices of slow_scores
 RATES = (3e-3, 1e-2, 3e-2, 1e-1, 3e-1, 1.0)
@@ -50,7 +51,7 @@ def fresh(arm: str, size: dict, seed: int):
     """The model of an arm as drawn."""
     from scripts.experiments import qk_norm_stability as small
 
-    normed = arm in ("qk_norm", "no_gain")
+    normed = arm in ("qk_norm", "no_gain", "held")
     layers = {"layers": 0} if arm == "no_layers" else {}
     model = small.fresh("qk_norm" if normed else "plain", size | layers, seed)
     fixed = scores(model) if arm == "frozen_scores" else []
@@ -63,6 +64,17 @@ def fresh(arm: str, size: dict, seed: int):
     return model
 
 
+def lengths(weight, heads: int):
+    """The norm of each head's rows: (heads, 1, 1)."""
+    return weight.detach().unflatten(0, (heads, -1)).norm(dim=(1, 2), keepdim=True)
+
+
+def hold(weight, first) -> None:
+    """Scale each head's rows to a given norm: QK-Norm computes the same as before."""
+    rows = weight.detach().unflatten(0, (len(first), -1))
+    rows.mul_(first / lengths(weight, len(first)))
+
+
 def train(arm: str, rate: float, seed: int, size: dict):
     """One trained model; None where a loss was not finite."""
     import torch
@@ -72,6 +84,7 @@ def train(arm: str, rate: float, seed: int, size: dict):
 
     model = fresh(arm, size, seed)
     slow = {id(p) for p in scores(model)} if arm == "slow_scores" else set()
+    held = [(p, lengths(p, size["heads"])) for p in scores(model) if arm == "held"]
     free = [p for p in model.parameters() if p.requires_grad]
     groups = [([p for p in free if id(p) not in slow], 1.0)]
     groups += [([p for p in free if id(p) in slow], SLOW)] if slow else []
@@ -94,6 +107,8 @@ def train(arm: str, rate: float, seed: int, size: dict):
         for group in optimizer.param_groups:
             group["lr"] = rate * factor(step) * group["share"]
         optimizer.step()
+        for weight, first in held:
+            hold(weight, first)
     return model
 
 
@@ -178,6 +193,12 @@ def facts(record) -> dict[str, str]:
             ours = _values(record, "loss", "qk_norm", rate)
             if arm != "qk_norm" and gap(losses, ours):
                 found.paired(f"{arm}_gap_{name}", losses, ours)
+    for name in "de":
+        held, frozen = (
+            _values(record, "loss", arm, names[name])
+            for arm in ("held", "frozen_scores")
+        )
+        found.paired(f"held_over_frozen_{name}", held, frozen)
     known = [_values(record, "loss", "no_layers", rate) for rate in RATES]
     found["no_layers_loss"] = number(min(median(each) for each in known))
     return found

@@ -47,6 +47,20 @@ def test_slow_matrices_take_a_tenth_of_the_step():
         assert moved["slow_scores"][name] == pytest.approx(share * step, rel=0.05)
 
 
+def test_held_matrices_keep_each_heads_length_and_the_function():
+    model = qk_update_loss.train("held", 0.1, 0, TINY)
+    drawn = qk_update_loss.fresh("held", TINY, 0)
+    text = torch.arange(TINY["time"])[None]
+    before, heads = model(text), TINY["heads"]
+    for now, first in zip(*map(qk_update_loss.scores, (model, drawn)), strict=True):
+        wanted = qk_update_loss.lengths(first, heads)
+        torch.testing.assert_close(qk_update_loss.lengths(now, heads), wanted)
+        assert not torch.allclose(now, first)
+        qk_update_loss.hold(now, 3 * wanted)
+        torch.testing.assert_close(qk_update_loss.lengths(now, heads), 3 * wanted)
+    torch.testing.assert_close(model(text), before, rtol=1e-3, atol=1e-3)
+
+
 def planted(row):
     if row["quantity"] == "largest_logit":
         return 100.0
