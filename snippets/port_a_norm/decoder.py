@@ -21,7 +21,7 @@ class Recipe:
     rounds: str = "after"  # the gain, or before it
     inputs: bool = True  # a norm on what a branch reads
     outputs: bool = True  # and one on what it returns
-    swapped: bool = False  # each branch's two gains, one for the other
+    misloaded: str = "none"  # in or out: this end has the gain of the other
     qk: str = "head"  # or projection, rotated (after RoPE), none
     shift: bool = False  # add the norm's bias
     factor: float = 1.0  # of what a branch adds to the stream
@@ -96,7 +96,8 @@ def ffn(x: Tensor, w: dict, i: int, recipe: Recipe) -> Tensor:
 def decode(tokens: Tensor, w: dict, recipe: Recipe) -> Tensor:
     """Logits (batch, time, words) for tokens (batch, time)."""
     x = w["embedding"][tokens]
-    ends = ("out", "in") if recipe.swapped else ("in", "out")
+    other = {"in": "out", "out": "in"}
+    ends = [other[e] if e == recipe.misloaded else e for e in ("in", "out")]
     for i in range(LAYERS):
         for name, branch in (("attention", attention), ("ffn", ffn)):
             gains = [w[f"{i}.{name}.{end}"] for end in ends]

@@ -17,7 +17,8 @@ RECIPES = [
     Recipe(outputs=False, qk="none", final=False),
     Recipe(qk="projection", factor=0.5),
     Recipe(inputs=False),
-    Recipe(qk="rotated", swapped=True),
+    Recipe(qk="rotated", misloaded="in"),
+    Recipe(misloaded="out"),
 ]
 
 
@@ -48,8 +49,10 @@ def expected(tokens, w, r):
         for i in range(LAYERS):
             for name in ("attention", "ffn"):
                 first, last = (w[f"{i}.{name}.{end}"] for end in ("in", "out"))
-                if r.swapped:
-                    first, last = last, first
+                if r.misloaded == "in":
+                    first = last
+                elif r.misloaded == "out":
+                    last = first
                 h = normed(x, first, r, d) if r.inputs else x
                 if name == "ffn":
                     y = F.gelu(h @ w[f"{i}.up"].T) @ w[f"{i}.down"].T
@@ -102,7 +105,7 @@ OTHER = {
     "rounds": "before",
     "inputs": False,
     "outputs": False,
-    "swapped": True,
+    "misloaded": "out",
     "qk": "none",
     "shift": True,
     "factor": 0.5,

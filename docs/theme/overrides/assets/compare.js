@@ -166,7 +166,7 @@ globalThis.atlasCompare ??= (() => {
       const values = { name: named(name), here: where(data, a, here), there: where(data, b, there) };
       differences.push(fill(words.trap, { ...between, ...values }));
       const branch = [here, there].map((place) => place.replace(SIDE, ""));
-      step("trap", values, same(...branch) ? ["branch"] : []);
+      step("trap", values, same(...branch) ? there.match(SIDE) : []);
     }
     if (renamed.length) {
       const said = renamed.map(([place, [theirs, ours]]) =>
