@@ -125,6 +125,16 @@ def test_a_micro_batch_of_one_sequence_is_hopelessly_noisy():
         means = (own * randn(200, 4096) + shared * randn(200, 1, seed=1)).mean(1)
         return means.std().item()
 
+    def lost(x):  # share of the output's energy that is not the input, standardized
+        y = nn.BatchNorm1d(1, affine=False, dtype=x.dtype)(x.reshape(-1, 1)).flatten()
+        return ((y - x.flatten()).square().mean() / y.square().mean()).item()
+
+    one = randn(2, 100)  # a value for each of two sequences: only the order is left
+    norm = nn.BatchNorm1d(100, affine=False, eps=1e-15, dtype=one.dtype)
+    torch.testing.assert_close(norm(one).abs(), torch.ones_like(one))
+    assert lost(randn(4096)) < 0.01  # one sequence of independent tokens: not hopeless
+    half = 0.5**0.5
+    assert lost(half * randn(4096) + half * 1.5) > 0.5  # what its tokens share is lost
     assert 0.013 < noise(1, 0) < 0.019  # independent tokens: 1/64 = 0.0156
     assert abs(noise(0.5**0.5, 0.5**0.5) - 0.7) < 0.1  # half of the variance in common
 

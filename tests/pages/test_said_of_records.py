@@ -147,6 +147,31 @@ def test_post_norm_with_few_layers_is_not_resolved_from_pre_norm():
     assert not found[(4,), 0.01].resolved
 
 
+def test_an_upper_half_of_twelve_layers_costs_more_than_its_layers_one_by_one():
+    """placement-and-depth: in every run; not so in all with four Post-Norm layers."""
+    record = records.find("residual_growth")[0]
+
+    def more(layers: int, arm: str) -> list[bool]:
+        found = []
+        for row in record.select(
+            quantity="loss", stage="after", layers=layers, arm=arm
+        ):
+            same = {name: row[name] for name in ("arm", "layers", "rate", "seed")}
+            (half,), (single,) = (
+                record.select(quantity=name, stage="after", **same)
+                for name in ("without_upper_half", "without_layer")
+            )
+            costs = [loss - row["values"][0] for loss in single["values"]]
+            at_once = half["values"][0] - row["values"][0]
+            found.append(at_once > sum(costs[layers // 2 :]))
+        return found
+
+    for arm in residual_growth.ARMS:
+        runs = more(12, arm)
+        assert len(runs) == 20 and all(runs), arm
+    assert not all(more(4, "post"))
+
+
 def test_differences_of_scaling_that_are_only_just_resolved():
     just = {("scaling", 0.0025), ("small_writers", 0.04)}
     for arm in ("scaling", "small_writers"):
