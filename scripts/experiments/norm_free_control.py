@@ -18,6 +18,7 @@ from functools import partial
 
 from scripts.measure.design import Design, Run, of_one_setting
 from scripts.measure.draw import band, diverged, log_ticks
+from scripts.measure.findings import Found
 from scripts.measure.records import Step
 from scripts.measure.spread import integer, number, paired
 from scripts.measure.texts import design_words, figure_words
@@ -249,16 +250,15 @@ def facts(record) -> dict[str, str]:
 
 def _one_rate_higher(record, best: float) -> dict[str, str]:
     """Differences from RMSNorm one rate above its best; dashes if that is the last."""
-    from itertools import chain
-    from math import isfinite
-
     above = [rate for rate in _rates(record) if rate > best][:1]
-    found = {"rate_higher": _listed(above)}
+    found = Found(rate_higher=_listed(above))
     for arm in ("rms_norm_small", "dyt_half", "skip_init", "re_zero"):
-        there = [_losses(record, each, *above) for each in (arm, "rms_norm") if above]
-        finite = there and all(map(isfinite, chain(*there)))
-        text = paired(*there).text() if finite else "\u2013"
-        found[f"{arm}_minus_rms_norm_higher"] = text
+        name = f"{arm}_minus_rms_norm_higher"
+        found |= {name: "\u2013", f"{name}_bound": "\u2013"}
+        if above:
+            found.paired(
+                name, *(_losses(record, each, *above) for each in (arm, "rms_norm"))
+            )
     return found
 
 
