@@ -431,6 +431,9 @@ def measure(
                     f"{name}: going on, {run.done} of {len(run.steps)} steps were done"
                 )
     try:
+        for run in runs:
+            if not run.todo():  # stopped after its last step
+                _finish(run, root, outcome)
         for run, todo in _by_turn(runs):
             _work(run, todo)
             if not run.todo():

@@ -128,6 +128,19 @@ def test_an_interrupted_run_goes_on_and_repeats_no_step(places, monkeypatch, cap
     assert "going on, 2 of 3" in capsys.readouterr().err
 
 
+def test_a_run_stopped_after_its_last_step_writes_its_record(places, monkeypatch):
+    def stopped(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(runner, "_finish", stopped)
+        with pytest.raises(runner.Interrupted):
+            runner.measure(["squares"], "small", **places)
+    outcome = runner.measure(["squares"], "small", **places)
+    assert len(records.load(outcome.written[0]).rows) == 3
+    assert not _journal(places).exists()
+
+
 def test_a_torn_last_line_is_dropped(places, monkeypatch):
     _interrupted(places, monkeypatch, at=2)
     with _journal(places).open("a", encoding="utf-8") as file:
