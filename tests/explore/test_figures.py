@@ -310,7 +310,7 @@ KEYS = (15, 40, 70, 100, 215, 330)
 
 
 def row_of(state: dict) -> dict[str, torch.Tensor]:
-    """The row by torch: vectors of 64 features, in a plane, and what is done to them."""
+    """The row by torch: vectors of 64 features in a plane, and what is done to them."""
     start = 4.0 * 2 ** float(state["grown"])
 
     def vectors(*degrees):
