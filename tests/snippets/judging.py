@@ -6,8 +6,10 @@
 import ast
 import ctypes
 import faulthandler
+import functools
 import importlib.util
 import inspect
+import io
 import linecache
 import multiprocessing
 import os
@@ -17,20 +19,24 @@ import sys
 import textwrap
 import threading
 import traceback
+import types
 import warnings
 from collections.abc import Callable
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 
 NEEDED = {
     "numpy": "pip install numpy",
     "triton": "pip install triton, on Linux; no GPU is needed",
+    "snippets": "the stub that judge.py writes holds what it takes from there",
 }
 LIMIT = 20.0  # seconds a check may take
 SHOWN = 4  # wrong versions named after a success
+CHANGED = "an input was changed in place"
 USE = "python judge.py TASK my_file.py writes the stub, and then judges it"
 LINES = 5  # of what is wrong
+PRINTED = 10  # of what the reader's code prints in a check
 SAID: dict[str, str] = {}  # {what is said: in the reader's language}
 
 
@@ -81,11 +87,15 @@ def load(path: Path, shown: str):
     module = importlib.util.module_from_spec(spec)
     before, sys.dont_write_bytecode = sys.dont_write_bytecode, True
     try:
-        spec.loader.exec_module(module)
+        with _limited():
+            spec.loader.exec_module(module)
+    except TimeUpError:
+        raise AttemptError(_late(shown)) from None
     except (Exception, SystemExit) as error:
         reason = f"{type(error).__name__}: {error}".splitlines()[0]
-        if isinstance(error, ModuleNotFoundError) and error.name in NEEDED:
-            reason += f" ({said(NEEDED[error.name])})"
+        missing = str(getattr(error, "name", "")).partition(".")[0]
+        if missing in NEEDED:
+            reason += f" ({said(NEEDED[missing])})"
         raise AttemptError(said(f"{shown} does not import: {reason}")) from None
     finally:
         sys.dont_write_bytecode = before
@@ -112,7 +122,10 @@ def _own(attempt, name: str):
     """What the reader's file itself defines under a name; imports do not count."""
     value = getattr(attempt, name, None)
     written = getattr(value, "fn", value)  # below @triton.jit
-    return value if getattr(written, "__module__", "") == attempt.__name__ else None
+    if getattr(written, "__module__", "") == attempt.__name__:
+        return value
+    kinds = type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType
+    return None if isinstance(value, kinds) else value  # a partial, a script: made here
 
 
 def _layer_norm(kind, x, gain, bias, *eps):
@@ -192,9 +205,59 @@ def problems(attempt, name: str, check) -> list[tuple[str, float]]:
     return _problems(attempt, name, judged, check)
 
 
-def _problems(attempt, name: str, judged, check) -> list[tuple[str, float]]:
+class _Few(io.TextIOBase):
+    """What the reader's code prints, as far as it is short."""
+
+    def __init__(self, out):
+        self.out, self.left = out, PRINTED
+
+    def write(self, text: str) -> int:
+        for line in text.splitlines(keepends=True):
+            if self.left > 0:
+                self.out.write(line)
+            self.left -= line.endswith("\n")
+            if self.left == 0 and line.endswith("\n"):
+                self.out.write("...\n")
+        return len(text)
+
+
+def _noting(judged):
+    """A function that keeps what it was given last, and where that is kept."""
+    last = inspect.BoundArguments(inspect.Signature(), {})
+    if not isinstance(judged, types.FunctionType):
+        return judged, last
     try:
-        with _limited():
+        signature = inspect.signature(judged)
+    except ValueError:
+        return judged, last
+
+    @functools.wraps(judged)
+    def called(*given, **named):
+        try:
+            last.arguments = signature.bind(*given, **named).arguments
+        except TypeError:
+            last.arguments = {}
+        return judged(*given, **named)
+
+    return called, last
+
+
+def _case(last) -> list[str]:
+    """The inputs of the call that went wrong, in a line."""
+    inputs = []
+    for name, each in last.arguments.items():
+        if hasattr(each, "shape"):
+            dtype = str(each.dtype).removeprefix("torch.")
+            inputs.append(f"{name} {tuple(each.shape)} {dtype}")
+        elif isinstance(each, bool | int | float):
+            inputs.append(f"{name} {each}")
+    return [said(f"  with {'; '.join(inputs)}")] if inputs else []
+
+
+def _problems(attempt, name: str, judged, check) -> list[tuple[str, float]]:
+    judged, last = _noting(judged)
+    try:
+        with _limited(), redirect_stdout(_Few(sys.stdout)):
             check(judged)
     except WrongError as wrong:
         return [(f"{name}: {line}", size) for line, size in wrong.parts]
@@ -202,14 +265,22 @@ def _problems(attempt, name: str, judged, check) -> list[tuple[str, float]]:
         lines = [_late(name), *_lines(error, attempt)]
         return [("\n".join(lines), float("inf"))]
     except AssertionError as wrong:
-        lines = str(wrong).splitlines() or [said("an assertion of its own fails")]
-        return [(f"{name}: {line}", float("inf")) for line in lines]
+        if told := str(wrong).splitlines():
+            return [(f"{name}: {line}", float("inf")) for line in told]
+        what = f"{name}: {said('an assertion of its own fails')}"
+        lines = [what, *_case(last), *_lines(wrong, attempt)]
+        return [("\n".join(lines), float("inf"))]
+    except SystemExit as error:
+        lines = [said(f"{name} ends the program"), *_lines(error, attempt)]
+        return [("\n".join(lines), float("inf"))]
     except Exception as error:
         while error.__cause__:  # Triton's interpreter wraps what a kernel raises
             error = error.__cause__
         if isinstance(error, NotImplementedError):
             return [(said(f"{name} is not written yet"), float("inf"))]
-        return [(f"{name}: {raised(error, attempt)}", float("inf"))]
+        what, *lines = raised(error, attempt).splitlines()
+        lines = [f"{name}: {what}", *_case(last), *lines]
+        return [("\n".join(lines), float("inf"))]
     return []
 
 
@@ -226,9 +297,11 @@ def _limited():
     timer = threading.Timer(LIMIT, stop, (thread, error))
     timer.daemon = True
     timer.start()
+    leave, os._exit = os._exit, sys.exit  # or the judge would be gone without a word
     try:
         yield
     finally:
+        os._exit = leave
         timer.cancel()
 
 
@@ -273,7 +346,7 @@ def _lines(error: BaseException, attempt) -> list[str]:
         if frame.f_globals is vars(attempt):
             line = linecache.getline(frame.f_code.co_filename, number)
             lines.append(said(f"  line {number}: {line.strip()}"))
-    return lines
+    return list(dict.fromkeys(lines))  # a recursion is told once
 
 
 def main(arguments: list[str], tasks: dict[str, Task]) -> int:
@@ -282,7 +355,7 @@ def main(arguments: list[str], tasks: dict[str, Task]) -> int:
         print(said("tasks:"), *tasks)
         print(said(USE))
         return 0
-    *names, shown = arguments
+    *names, shown = sorted(arguments, key=lambda each: each.endswith(".py"))
     try:
         return _judged(names, Path(shown), shown, tasks)
     except AttemptError as error:
@@ -303,7 +376,12 @@ def _judged(names: list[str], path: Path, shown: str, tasks: dict[str, Task]) ->
     attempt = load(path, shown)
     chosen = names or [n for n in tasks if found(attempt, tasks[n].judged)]
     for name in [n for n in chosen if not found(attempt, tasks[n].judged)]:
-        raise AttemptError(said(f"{shown} defines no {tasks[name].judged}"))
+        words = f"{shown} defines no {tasks[name].judged}"
+        kinds = types.FunctionType, type
+        own = [n for n, v in vars(attempt).items() if isinstance(v, kinds)]
+        if own := [n for n in own if _own(attempt, n)]:
+            words += f" (it has {', '.join(own)})"
+        raise AttemptError(said(words))
     if not chosen:
         raise AttemptError(said(f"{shown} defines nothing of {', '.join(tasks)}"))
     return max([_verdict(attempt, name, tasks[name]) for name in chosen])
@@ -348,6 +426,24 @@ def _does(thing):
     return code.co_code, code.co_names, [*map(_does, code.co_consts)]
 
 
+def _other_inputs(attempt, task: Task) -> list[str]:
+    """That a function cannot be called as the stub's is, in a line."""
+    value = getattr(attempt, task.judged, None)
+    functions = [n for n in ast.parse(task.stub).body if isinstance(n, ast.FunctionDef)]
+    wanted = [n.args for n in functions if n.name == task.judged]
+    if not wanted or not isinstance(value, types.FunctionType) or _is_stub(value):
+        return []
+    names = [each.arg for each in wanted[0].args]
+    own = list(inspect.signature(value).parameters)
+    moved = any(n in names and names.index(n) != own.index(n) for n in own)
+    try:
+        inspect.signature(value).bind(*names)
+    except TypeError:
+        moved = True
+    words = f"{task.judged} takes ({', '.join(own)}), the stub ({', '.join(names)})"
+    return [said(words)] if moved else []
+
+
 def _verdict(attempt, name: str, task: Task) -> int:
     checks = task.checks()
     found: list[tuple[str, float]] = []
@@ -356,7 +452,12 @@ def _verdict(attempt, name: str, task: Task) -> int:
         if any(line.startswith(_late(task.judged)) for line, _ in found):
             break  # the others would wait as long
     found.sort(key=lambda part: -part[1])  # the largest error first
-    if wrong := list(dict.fromkeys(line for line, _ in found)):
+    # What stops at one of the reader's lines is told once.
+    told = {line.rpartition("\n  ")[2]: line for line, _ in reversed(found)}
+    if wrong := list(reversed(told.values())):
+        # What was expected of a changed input is the result for the changed one.
+        changed = [line for line in wrong if line.endswith(said(CHANGED))]
+        wrong = _other_inputs(attempt, task) + (changed or wrong)
         print(*wrong[:LINES], sep="\n")
         if wrong[LINES:]:
             print(said(f"... and {len(wrong[LINES:])} more"))

@@ -89,6 +89,7 @@ if __name__ == "__main__":
     sys.exit(main(sys.argv[1:], TASKS))
 '''
 LINK, MARKS = re.compile(r"\[([^\]]*)\]\([^)]*\)"), re.compile(r"\*\*|\$")
+LETTERS = {"alpha": "α", "beta": "β", "gamma": "γ", "varepsilon": "ε", "sqrt": "√"}
 SUITE = re.compile(r"tests\.snippets\.coding\.test_(\w+)")
 POINT = re.compile(r"^- (.*)", re.MULTILINE)
 
@@ -259,12 +260,22 @@ def _stub(file: str) -> str:
         for node in given
         for alias in node.names
     ]
-    return "\n\n\n".join([*parts, without(text, given)]) + "\n"
+    held = {ast.unparse(node) for part in parts for node in imports(part)}
+    again = [node for node in imports(text) if ast.unparse(node) in held]
+    return "\n\n\n".join([*parts, without(text, [*given, *again])]) + "\n"
 
 
 def _words(name: str) -> str:
     """unbiased_variance and AlphaOnTheBranch as words."""
     return re.sub(r"(?<=[a-z])(?=[A-Z])|_", " ", name).lower()
+
+
+def plain(text: str) -> str:
+    """A line of a page as a terminal shows it: no marks, formulas as one types them."""
+    text = re.sub(r"\^\{([^}]*)\}", r"^(\1)", MARKS.sub("", text))
+    for name, letter in LETTERS.items():
+        text = text.replace(f"\\{name}", letter)
+    return re.sub(r"\\([a-z]+)", r"\1", re.sub(r"√\{(\w+)\}", r"√\1", text))
 
 
 @cache
@@ -280,7 +291,7 @@ def _learned(language: str, site_url: str) -> dict[str, str]:
             if part.kind == "code" and name in names:
                 points = POINT.findall(following.text)
                 point = points[1 if page == LISTINGS else 0]
-                found[name] = MARKS.sub("", LINK.sub(r"\1", point))
+                found[name] = plain(LINK.sub(r"\1", point))
         if missing := set(names) - set(found):
             raise SourceError(f"{page} has no solution of {', '.join(sorted(missing))}")
     return found

@@ -93,12 +93,42 @@ import torch
 
 def rms_norm_backward(grad_y, x, gain, eps=1e-6):
     kind = torch.promote_types(x.dtype, torch.float32)
-    with torch.enable_grad():
-        a = x.detach().to(kind).requires_grad_()
-        b = gain.detach().to(kind).requires_grad_()
-        y = a * (a.square().mean(-1, keepdim=True) + eps).rsqrt() * b
-        found = torch.autograd.grad(y, (a, b), grad_y.to(kind))
-    return found[0].to(x.dtype), found[1].to(gain.dtype)
+    h, u = x.to(kind), grad_y.to(kind) * gain.to(kind)
+    r = (torch.einsum("...i,...i->...", h, h) / x.shape[-1] + eps).rsqrt()[..., None]
+    along = (u * h).sum(-1, keepdim=True) / x.shape[-1]
+    grad_gain = (grad_y.to(kind) * h * r).reshape(-1, x.shape[-1]).sum(0)
+    return (r * u - r**3 * along * h).to(x.dtype), grad_gain.to(gain.dtype)
+"""
+AUTOGRAD = """
+import torch
+
+def rms_norm_backward(grad_y, x, gain, eps=1e-6):
+    a, b = x.detach().requires_grad_(), gain.detach().requires_grad_()
+    y = a * (a.square().mean(-1, keepdim=True) + eps).rsqrt() * b
+    return torch.autograd.grad(y, (a, b), grad_y)
+
+def layer_norm_backward(grad_y, x, gain, eps=1e-5):
+    mean, rstd = x.mean(-1), (x.var(-1, correction=0) + eps).rsqrt()
+    call, sides = torch.ops.aten.native_layer_norm_backward, [True] * 3
+    return call(grad_y, x, gain.shape, mean, rstd, gain, gain, sides)
+"""
+BY_TORCH = """
+import torch
+
+def numpy_rms_norm(x, gain, eps=1e-6):
+    x = torch.from_numpy(x)
+    return (x * (x * x).mean(-1, keepdim=True).rsqrt()).numpy() * gain
+"""
+MADE = """
+import functools
+import torch
+
+def named(x, gain, eps=1e-6):
+    wide = x.to(torch.promote_types(x.dtype, torch.float32))
+    y = wide * (wide.pow(2).mean(-1, keepdim=True) + eps).rsqrt()
+    return (y * gain).to(x.dtype)
+
+rms_norm = functools.partial(named)
 """
 BY_MATRIX = """
 import torch
@@ -344,6 +374,19 @@ def run(folder, *arguments) -> subprocess.CompletedProcess:
     return subprocess.run(command, cwd=folder, capture_output=True, text=True)
 
 
+@pytest.fixture
+def say(folder, module, monkeypatch, capsys):
+    """The judge on the folder's files, in this process."""
+    monkeypatch.chdir(folder)
+
+    def say(*arguments):
+        status = module.main([*arguments], module.TASKS)
+        out, err = capsys.readouterr()
+        return types.SimpleNamespace(returncode=status, stdout=out, stderr=err)
+
+    return say
+
+
 @pytest.fixture(scope="module")
 def module(folder):
     spec = importlib.util.spec_from_file_location(
@@ -356,12 +399,12 @@ def module(folder):
     del sys.modules["judge_of_readers"]
 
 
-def test_a_first_attempt(folder):
-    done = run(folder, "rms_norm", "mine.py")
+def test_a_first_attempt(folder, say):
+    done = say("rms_norm", "mine.py")
     assert done.stdout.startswith("wrote the stub to mine.py"), done.stderr
     stub = (SNIPPETS / "coding" / "rms_norm_stub.py").read_text(encoding="utf-8")
     assert (folder / "mine.py").read_text(encoding="utf-8") == stub
-    done = run(folder, "rms_norm", "mine.py")
+    done = say("rms_norm", "mine.py")
     assert (done.returncode, done.stdout) == (1, "rms_norm is not written yet\n")
     assert (folder / "mine.py").read_text(encoding="utf-8") == stub
     body = "return x / (x.square().mean(-1, keepdim=True) + eps).sqrt() * gain"
@@ -401,14 +444,37 @@ def test_right_ways_written_differently_pass(folder):
     ],
 )
 def test_every_dtype_that_fails_is_told_the_largest_error_first(
-    code, first, dtypes, folder
+    code, first, dtypes, folder, say
 ):
     (folder / "narrow.py").write_text(code, encoding="utf-8")
-    done = run(folder, "narrow.py")
+    done = say("narrow.py")
     said = done.stdout.splitlines()
     assert done.returncode == 1 and first in said[0]
     for line, dtype in zip(said, dtypes, strict=False):
         assert f"x of size 300 in torch.{dtype}," in line
+
+
+def test_what_a_file_defines_otherwise(module, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(module, "LIMIT", 0.5)
+    path = tmp_path / "other.py"
+    for code, status, said in (
+        ("def layernorm(x): ...", 2, "other.py defines no rms_norm (it has layernorm)"),
+        ("while True:\n    pass", 2, "other.py does not come to an end: stopped "),
+        ("from snippets.a import b", 2, "(the stub that judge.py writes holds what "),
+    ):
+        path.write_text(code, encoding="utf-8")
+        assert module.main(["rms_norm", str(path)], module.TASKS) == status
+        assert said in capsys.readouterr().out
+    monkeypatch.undo()
+    path.write_text(MADE.replace("y = wide", "print(x)\n    y = wide"))
+    assert module.main([str(path), "rms_norm"], module.TASKS) == 0
+    out = capsys.readouterr().out
+    assert "rms_norm is right: " in out and out.count("\n") < 5 * module.PRINTED + 20
+
+
+def test_points_are_plain(module):
+    points = [task.learned for task in module.TASKS.values()]
+    assert not [each for each in points if re.search(r"[\\{}$]", each)]
 
 
 def test_at_most_a_handful_of_lines(module, tmp_path, capsys):
@@ -460,8 +526,24 @@ ENDLESS = KERNELS.replace(
     "mean = 0.0\n", "mean = 0.0\n    while eps > 0:\n        eps += 1\n"
 )
 LOST = KERNELS.replace(
-    "y += tl.program_id(0) * WIDTH", "y += 1_000_000_000 * stride", 1
+    "y += tl.program_id(0) * WIDTH", "os.kill(os.getpid(), 11)", 1
+).replace("import triton\n", "import os\nimport triton\n")
+FAR = KERNELS.replace("y += tl.program_id(0) * WIDTH", "y += 1_000_000_000 * stride", 1)
+BETWEEN = KERNELS.replace(
+    "    root = ", "    tl.store(x + WIDTH, eps, stride > WIDTH)\n    root = "
 )
+UNMASKED = KERNELS.replace(
+    "g = tl.load(gain + at, at < WIDTH, 0.0)", "g = tl.load(gain + at)", 1
+)
+WHOLE = KERNELS.replace("first in range(0, WIDTH, COLUMNS)", "first in range(1)")
+WHOLE = WHOLE.replace("at = tl.arange(0, COLUMNS)", "at = tl.arange(0, 512)")
+WHOLE = WHOLE.replace("tl.minimum(COLUMNS, WIDTH - first)", "WIDTH")
+GONE = "import os\n\ndef rms_norm(x, gain, eps=1e-6):\n    os._exit(0)\n"
+LEFT = "def rms_norm(x, gain, eps=1e-6):\n    exit()\n"
+OTHER = "def layer_norm(x, shape, gain, bias, eps=1e-5):\n    return x.to(gain)\n"
+OWN = "def rms_norm(x, gain, eps=1e-6):\n    assert x.ndim == 9\n"
+TURNED = "def rms_norm(x, gain, eps=1e-6):\n    return x.view(-1, 5) * gain.view(7)\n"
+IN_PLACE = RMS_NORM.replace("wide = x", "x.mul_(2)\n        wide = x")
 INPUTS = KERNELS.replace(
     "y += tl.program_id(0) * WIDTH", "y += tl.program_id(0) * stride"
 )
@@ -481,6 +563,31 @@ RMS, LAYER = "rms_norm_kernel", "layer_norm_kernel"
         ("triton_layer_norm", ENDLESS, f"{LAYER} does not come to an end: stopped "),
         ("triton_rms_norm", LOST, f"{RMS} ends its process (SIGSEGV): it leaves the"),
         ("triton_rms_norm", INPUTS, f"{RMS}: x of size 300 in torch.float16: writes "),
+        ("triton_rms_norm", FAR, f"{RMS}: x of size 300 in torch.float16: writes out"),
+        ("triton_rms_norm", BETWEEN, f"{RMS}: x of size 300 in torch.float16: writes"),
+        ("triton_rms_norm", UNMASKED, f"{RMS}: x of size 300 in torch.float16: reads"),
+        ("triton_layer_norm", WHOLE, f"{LAYER}: x of size 300 in torch.float16: a ti"),
+        ("rms_norm", GONE, "rms_norm ends the program\n  line 4: os._exit(0)"),
+        ("rms_norm", LEFT, "rms_norm ends the program\n  line 2: exit()"),
+        (
+            "layer_norm",
+            OTHER,
+            "layer_norm takes (x, shape, gain, bias, eps), the stub ",
+        ),
+        (
+            "rms_norm",
+            OWN,
+            "rms_norm: an assertion of its own fails\n  with x (3, 33) f",
+        ),
+        ("rms_norm", TURNED, "rms_norm: RuntimeError: "),
+        ("rms_norm", IN_PLACE, "rms_norm: x of size 300 in torch.float16, gain in"),
+        (
+            "rms_norm_backward",
+            AUTOGRAD,
+            "rms_norm_backward: autograd is called: write ",
+        ),
+        ("layer_norm_backward", AUTOGRAD, "layer_norm_backward: torch's own native_la"),
+        ("numpy_rms_norm", BY_TORCH, "numpy_rms_norm: torch's "),
         ("batch_norm", REBOUND, "batch_norm: training, 2 samples in float64, momentum"),
     ],
 )
@@ -491,8 +598,11 @@ def test_what_is_wrong_comes_first(
     path = tmp_path / "wrong.py"
     path.write_text(code, encoding="utf-8")
     assert module.main([task, str(path)], module.TASKS) == 1
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith(said), lines
+    out = capsys.readouterr().out
+    lines = out.splitlines()
+    assert out.startswith(said), lines
+    if code == IN_PLACE:
+        assert all(line.endswith("an input was changed in place") for line in lines)
     assert code != REBOUND or "running_mean is unchanged: " in lines[0]
     if module.LIMIT < 1:
         assert lines[1].startswith("  line ") and len(lines) == 2
@@ -615,34 +725,35 @@ def test_a_stub_stands_alone(name, module, folder):
         (["rms_norm", "empty.py"], "judge.py: empty.py defines no rms_norm"),
         (["empty.py"], "judge.py: empty.py defines nothing of add_rms_norm, "),
         (["bad.py"], "judge.py: bad.py does not import: SyntaxError: "),
+        (["bad.py", "rms_norm"], "judge.py: bad.py does not import: SyntaxError: "),
     ],
 )
-def test_one_line_for_what_cannot_be_judged(arguments, said, folder):
+def test_one_line_for_what_cannot_be_judged(arguments, said, folder, say):
     (folder / "empty.py").write_text("from math import sqrt as rms_norm\n")
     (folder / "bad.py").write_text("def rms_norm(:\n")
-    done = run(folder, *arguments)
+    done = say(*arguments)
     assert done.returncode == 2
     assert done.stdout.startswith(said)
     assert done.stdout.count("\n") == 1 and not done.stderr
 
 
-def test_a_listing_is_a_task(folder):
-    done = run(folder, "token_norm", "fix.py")
+def test_a_listing_is_a_task(folder, say):
+    done = say("token_norm", "fix.py")
     assert done.stdout.startswith("wrote the stub to fix.py"), done.stderr
-    done = run(folder, "token_norm", "fix.py")
+    done = say("token_norm", "fix.py")
     assert done.returncode == 1
     assert done.stdout.startswith("TokenNorm: the last token grew: ")
     path = folder / "fix.py"
     path.write_text(path.read_text("utf-8").replace("tuple(range(1, x.ndim))", "(-1,)"))
-    done = run(folder, "token_norm", "fix.py")
+    done = say("token_norm", "fix.py")
     assert done.returncode == 0
     assert done.stdout.startswith("token_norm is right: it passes 3 checks\n  Why: ")
 
 
-def test_a_class_goes_before_a_stub_that_is_left(folder):
+def test_a_class_goes_before_a_stub_that_is_left(folder, say):
     stub = (SNIPPETS / "coding" / "rms_norm_stub.py").read_text(encoding="utf-8")
     (folder / "both.py").write_text(f"{stub}\n{RMS_NORM}", encoding="utf-8")
-    done = run(folder, "rms_norm", "both.py")
+    done = say("rms_norm", "both.py")
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -685,8 +796,8 @@ def test_a_kernel_is_below_its_decorator(module, tmp_path, capsys):
     assert "@triton.jit is missing" in capsys.readouterr().out
 
 
-def test_tasks_are_listed(folder):
-    assert run(folder).stdout.startswith("tasks: add_rms_norm batch_norm ")
+def test_tasks_are_listed(say):
+    assert say().stdout.startswith("tasks: add_rms_norm batch_norm ")
 
 
 def test_what_a_success_says_is_the_page_in_its_language():

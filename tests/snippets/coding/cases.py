@@ -1,6 +1,7 @@
 """Inputs and comparisons of the coding tasks. Failures say the case, not the fix."""
 
 import warnings
+from collections.abc import Callable
 from contextlib import contextmanager
 from functools import wraps
 
@@ -16,6 +17,7 @@ ONE_ROUNDING = {
     torch.float64: 1e-11,
 }
 SHAPES = ((7,), (3, 5), (2, 3, 31), (2, 1, 3, 17), (4, 2))
+DERIVED = (torch.autograd.grad, torch.autograd.backward, torch.Tensor.backward)
 READY = ("layer_norm", "rms_norm", "group_norm", "batch_norm", "instance_norm")
 
 
@@ -70,13 +72,21 @@ def in_every_dtype(check):
 
 
 class _NoneReady(TorchFunctionMode):
-    """Fails on a call of a norm that torch has ready."""
+    """Fails on a call of a norm, or of a gradient, that torch has ready."""
 
     def __torch_function__(self, call, types, args=(), kwargs=None):
-        name = call.__name__
-        ready = name.removeprefix("native_") in READY
+        name = call.__name__.partition(".")[0]
+        ready = name.removeprefix("native_").removesuffix("_backward") in READY
         expect(not ready, f"torch's own {name} is called", "write the norm out")
+        expect(call not in DERIVED, "autograd is called", "write the gradient out")
         return call(*args, **(kwargs or {}))
+
+
+class _NoTorch(TorchFunctionMode):
+    """Fails on any call of torch."""
+
+    def __torch_function__(self, call, types, args=(), kwargs=None):
+        expect(False, f"torch's {call.__name__} is called", "NumPy is all it may use")
 
 
 def by_hand(check):
@@ -102,13 +112,24 @@ def in_numpy(check):
     @wraps(check)
     def checks(judged):
         def called(*given):
-            with warnings.catch_warnings():
+            arrays = [_array(each) for each in given]
+            with warnings.catch_warnings(), _NoTorch():
                 warnings.simplefilter("ignore")  # torch overflows in silence
-                return _tensor(judged(*map(_array, given)), given[0].dtype)
+                found = judged(*arrays)
+            return _tensor(found, given[0].dtype)
 
-        check(called)
+        try:
+            check(called)
+        except WrongError as wrong:
+            parts = [(_of_arrays(line), size) for line, size in wrong.parts]
+            raise WrongError(parts) from None
 
     return checks
+
+
+def _of_arrays(line: str) -> str:
+    """What is said of tensors, said of the arrays that went in."""
+    return line.replace("torch.bfloat16", "float32").replace("torch.float", "float")
 
 
 def _array(given):
@@ -139,13 +160,71 @@ def by_rows(kernel, x, vectors, eps, columns, case):
     nothing = torch.full_like(x, torch.nan, memory_format=torch.contiguous_format)
     y = _among_nan(nothing, width, edge)
     sizes = {"WIDTH": width, "COLUMNS": columns}
-    with unchanged(case, x, *vectors), warnings.catch_warnings():
+    strays: set[str] = set()
+    inside = _inside(x, *vectors, y), _inside(y)
+    with (
+        unchanged(case, x, *vectors),
+        warnings.catch_warnings(),
+        _kept_within(*inside, columns, strays),
+    ):
         warnings.simplefilter("ignore")  # NumPy's, which computes the kernel
         kernel[(rows,)](x, *vectors, y, x.stride(0), eps, **sizes)
+    for words in sorted(strays):
+        expect(False, case, words)
     memory = y.as_strided((rows * width + 2 * edge,), (1,), 0)
     for outside in (memory[:edge], memory[-edge:]):
         expect(bool(outside.isnan().all()), case, "writes outside of y")
     return y
+
+
+def _inside(*tensors) -> Callable:
+    """Which of the addresses are entries of the tensors."""
+    spans = []
+    for each in tensors:
+        rows = each if each.ndim == 2 else each[None]
+        spans.append((each.data_ptr(), each.itemsize, rows.stride(0), rows.shape))
+
+    def inside(addresses):
+        found = addresses != addresses
+        for first, size, stride, (rows, width) in spans:
+            at = (addresses.astype("int64") - first) // size
+            row, column = at // stride, at % stride
+            found |= (row >= 0) & (row < rows) & (column < width)
+        return found
+
+    return inside
+
+
+@contextmanager
+def _kept_within(readable, writable, columns: int, strays: set[str]):
+    """Triton's interpreter with loads and stores that touch nothing else."""
+    from triton.runtime.interpreter import interpreter_builder as builder
+
+    load, store = builder.create_masked_load, builder.create_masked_store
+
+    def checked_load(pointers, mask, *rest):
+        stray = mask.data.astype(bool) & ~readable(pointers.data)
+        if stray.any():
+            strays.add("reads outside of its inputs")
+            mask = type(mask)(mask.data.astype(bool) & ~stray, mask.dtype)
+        if pointers.data.size > columns:
+            strays.add("a tile is larger than COLUMNS")
+        return load(pointers, mask, *rest)
+
+    def checked_store(pointers, value, mask, *rest):
+        stray = mask.data.astype(bool) & ~writable(pointers.data)
+        if (stray & ~readable(pointers.data)).any():
+            strays.add("writes outside of y")
+            stray &= ~readable(pointers.data)
+            mask = type(mask)(mask.data.astype(bool) & ~stray, mask.dtype)
+        return store(pointers, value, mask, *rest)
+
+    builder.create_masked_load = checked_load
+    builder.create_masked_store = checked_store
+    try:
+        yield
+    finally:
+        del builder.create_masked_load, builder.create_masked_store
 
 
 def _among_nan(x, stride, edge):
@@ -209,7 +288,8 @@ def has_dtype(what, actual, dtype, case):
 def results(found, names: str, case):
     """The results of a function that returns several, all of them tensors."""
     wanted, kind = names.split(), type(found).__name__
-    expect(isinstance(found, tuple | list), case, f"the result is {kind}, not a tuple")
+    several = isinstance(found, tuple | list)
+    expect(several, case, f"the result is {kind}, not a tuple or a list")
     expect(len(found) == len(wanted), case, f"{len(found)} results, not {len(wanted)}")
     return found
 

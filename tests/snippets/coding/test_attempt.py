@@ -49,7 +49,7 @@ def test_right_passes_and_wrong_fails(tmp_path):
     assert "group_norm is not written yet" in done.stdout
     assert re.search(
         r"\nsoft_cap: NameError: name 'undefined' is not defined\n"
-        r"  line \d+: return undefined\n",
+        r"  with z \(.*\n  line \d+: return undefined\n",
         done.stdout,
     )
     assert re.search(
