@@ -1,5 +1,7 @@
 """Planted bugs are found, and a clean model raises no alarm."""
 
+from itertools import product
+
 import pytest
 
 pytest.importorskip("transformers")
@@ -10,6 +12,7 @@ from scripts.examine import faults, text
 from scripts.examine.load import BATCH, TOKENS, Loaded
 from scripts.examine.probe import probe
 from tests.examine import planted
+from tests.lanes import first_quick, quick_among
 
 
 def judged(factory, causal: bool = False) -> dict:
@@ -131,7 +134,7 @@ def test_two_reasons_are_both_in_words():
     assert "roots" not in said
 
 
-@pytest.mark.parametrize("block", [planted.Block, OneSide, BothSides])
+@pytest.mark.parametrize("block", first_quick(planted.Block, OneSide, BothSides))
 def test_no_final_norm_whatever_the_placement(block):
     found = judged(lambda: Bare(block=block))
     assert ["no-final", ["layers"], []] in found["faults"]
@@ -158,8 +161,13 @@ def test_a_finding_is_said_once_and_of_the_first_layer_too():
     assert found["remarks"] == []
 
 
-@pytest.mark.parametrize("eps", [1e-2, 3e-2, 1e-1])
-@pytest.mark.parametrize("kind", [torch.nn.RMSNorm, torch.nn.LayerNorm])
+@pytest.mark.parametrize(
+    ("kind", "eps"),
+    quick_among(
+        product([torch.nn.RMSNorm, torch.nn.LayerNorm], [1e-2, 3e-2, 1e-1]),
+        [(torch.nn.RMSNorm, 1e-2), (torch.nn.LayerNorm, 1e-1)],
+    ),
+)
 def test_a_large_epsilon_of_small_heads(kind, eps):
     found = seen(lambda: planted.Decoder(lambda d: kind(d, eps=eps)))
     (row,) = found.rows
