@@ -377,9 +377,8 @@ def _judged(names: list[str], path: Path, shown: str, tasks: dict[str, Task]) ->
     chosen = names or [n for n in tasks if found(attempt, tasks[n].judged)]
     for name in [n for n in chosen if not found(attempt, tasks[n].judged)]:
         words = f"{shown} defines no {tasks[name].judged}"
-        kinds = types.FunctionType, type
-        own = [n for n, v in vars(attempt).items() if isinstance(v, kinds)]
-        if own := [n for n in own if _own(attempt, n)]:
+        own = [n for n, value in vars(attempt).items() if callable(value)]
+        if own := [n for n in own if n[0] != "_" and _own(attempt, n)]:
             words += f" (it has {', '.join(own)})"
         raise AttemptError(said(words))
     if not chosen:
