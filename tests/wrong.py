@@ -35,10 +35,8 @@ def variant(right, name: str, changes: str | list[str]):
 
 
 def _named(judged):
-    """What has the module and the name: the function of a kernel or an operator."""
-    for held in ("fn", "_init_fn"):
-        judged = getattr(judged, held, judged)
-    return judged
+    """What has the module and the name: the function of a kernel."""
+    return getattr(judged, "fn", judged)
 
 
 def _compiled(module: str, text: str, title: str, copies: dict) -> types.ModuleType:

@@ -77,7 +77,7 @@ def _function(forward, backward, both=False):
 
 
 def _custom_op():
-    """custom_op with register_autograd, as the pages' operators have it."""
+    """custom_op with register_autograd."""
     import torch
     from torch import Tensor
 

@@ -5,6 +5,7 @@ import torch
 from torch import Tensor
 
 from snippets.fused_residual.launch import add_backward, add_forward
+from snippets.memory_bound.attachment import fake, last, operator
 from snippets.triton_rms_norm.operator import (
     check,
     rms_norm_backward_op,
@@ -13,7 +14,7 @@ from snippets.triton_rms_norm.operator import (
 from snippets.triton_rms_norm.rows import row_layout
 
 
-@torch.library.custom_op("norms::add_rms_norm", mutates_args=())
+@operator("norms::add_rms_norm")
 def add_rms_norm_op(
     x: Tensor, branch: Tensor, gain: Tensor, eps: float
 ) -> tuple[Tensor, Tensor, Tensor]:
@@ -40,7 +41,7 @@ def add_rms_norm_op(
     return stream, y, rstd.flatten()
 
 
-@add_rms_norm_op.register_fake
+@fake(add_rms_norm_op)
 def _(
     x: Tensor, branch: Tensor, gain: Tensor, eps: float
 ) -> tuple[Tensor, Tensor, Tensor]:
@@ -54,7 +55,7 @@ def _(
 
 
 # --8<-- [start:backward]
-@torch.library.custom_op("norms::add_rms_norm_backward", mutates_args=())
+@operator("norms::add_rms_norm_backward")
 def add_rms_norm_backward_op(
     dy: Tensor, dstream: Tensor, stream: Tensor, gain: Tensor, rstd: Tensor
 ) -> tuple[Tensor, Tensor]:
@@ -71,7 +72,7 @@ def add_rms_norm_backward_op(
     return dx.to(stream.dtype).contiguous(), dgain.to(gain.dtype)
 
 
-@add_rms_norm_backward_op.register_fake
+@fake(add_rms_norm_backward_op)
 def _(
     dy: Tensor, dstream: Tensor, stream: Tensor, gain: Tensor, rstd: Tensor
 ) -> tuple[Tensor, Tensor]:
@@ -82,25 +83,24 @@ def _(
 
 
 # --8<-- [start:autograd]
-def _save(ctx, inputs, output) -> None:
-    _, _, gain, _ = inputs
-    stream, _, rstd = output
-    ctx.save_for_backward(stream, gain, rstd)
-    ctx.mark_non_differentiable(rstd)
-    ctx.set_materialize_grads(False)
+class _AddRMSNorm(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, branch, gain, eps):
+        stream, y, rstd = add_rms_norm_op(x, branch, gain, eps)
+        ctx.save_for_backward(stream, gain, rstd)
+        ctx.set_materialize_grads(False)
+        return stream, y
 
-
-def _backward(ctx, dstream: Tensor | None, dy: Tensor | None, _):
-    if dy is None:  # (1)!
-        return dstream, dstream, torch.zeros_like(ctx.saved_tensors[1]), None
-    if dstream is None:  # (2)!
-        dx, dgain = rms_norm_backward_op(dy, *ctx.saved_tensors)
-    else:
-        dx, dgain = add_rms_norm_backward_op(dy, dstream, *ctx.saved_tensors)
-    return dx, dx, dgain, None
-
-
-add_rms_norm_op.register_autograd(_backward, setup_context=_save)
+    @staticmethod
+    def backward(ctx, dstream, dy):
+        saved = ctx.saved_tensors
+        if dy is None:  # (1)!
+            return dstream, dstream, torch.zeros_like(saved[1]), None
+        if dstream is None:  # (2)!
+            dx, dgain = last(rms_norm_backward_op, dy, *saved)
+        else:
+            dx, dgain = last(add_rms_norm_backward_op, dy, dstream, *saved)
+        return dx, dx, dgain, None
 
 
 def add_rms_norm(
@@ -113,8 +113,7 @@ def add_rms_norm(
     dtype before it is normed, as two separate kernels would. ValueError or
     TypeError for anything else.
     """
-    stream, y, _ = add_rms_norm_op(x, branch, gain, eps)
-    return stream, y
+    return _AddRMSNorm.apply(x, branch, gain, eps)
 
 
 # --8<-- [end:autograd]

@@ -4,6 +4,7 @@ from math import prod
 import torch
 from torch import Tensor
 
+from snippets.memory_bound.attachment import fake, last, operator
 from snippets.qk_norm_rope.heads import head_layout
 from snippets.qk_norm_rope.launch import backward, forward
 from snippets.triton_rms_norm.operator import check, runs_kernels
@@ -47,7 +48,7 @@ def turned(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     return torch.cat((a * cos - b * sin, b * cos + a * sin), dim=-1)
 
 
-@torch.library.custom_op("norms::qk_norm_rope", mutates_args=())
+@operator("norms::qk_norm_rope")
 def qk_norm_rope_op(
     x: Tensor, gain: Tensor, cos: Tensor, sin: Tensor, eps: float
 ) -> tuple[Tensor, Tensor]:
@@ -62,7 +63,7 @@ def qk_norm_rope_op(
     return y.contiguous(), rstd.flatten()
 
 
-@qk_norm_rope_op.register_fake
+@fake(qk_norm_rope_op)
 def _(
     x: Tensor, gain: Tensor, cos: Tensor, sin: Tensor, eps: float
 ) -> tuple[Tensor, Tensor]:
@@ -74,7 +75,7 @@ def _(
 
 
 # --8<-- [start:backward]
-@torch.library.custom_op("norms::qk_norm_rope_backward", mutates_args=())
+@operator("norms::qk_norm_rope_backward")
 def qk_norm_rope_backward_op(
     dy: Tensor, x: Tensor, gain: Tensor, cos: Tensor, sin: Tensor, rstd: Tensor
 ) -> tuple[Tensor, Tensor]:
@@ -92,7 +93,7 @@ def qk_norm_rope_backward_op(
     return dx.contiguous(), dgain.to(gain.dtype)
 
 
-@qk_norm_rope_backward_op.register_fake
+@fake(qk_norm_rope_backward_op)
 def _(
     dy: Tensor, x: Tensor, gain: Tensor, cos: Tensor, sin: Tensor, rstd: Tensor
 ) -> tuple[Tensor, Tensor]:
@@ -104,22 +105,17 @@ def _(
 
 
 # --8<-- [start:autograd]
-def _save(ctx, inputs, output) -> None:
-    x, gain, cos, sin, _ = inputs
-    _, rstd = output
-    ctx.save_for_backward(x, gain, cos, sin, rstd)
-    ctx.mark_non_differentiable(rstd)
-    ctx.set_materialize_grads(False)
+class _QKNormRoPE(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, gain, cos, sin, eps):
+        y, rstd = qk_norm_rope_op(x, gain, cos, sin, eps)
+        ctx.save_for_backward(x, gain, cos, sin, rstd)
+        return y
 
-
-def _backward(ctx, dy: Tensor | None, _):
-    if dy is None:
-        return None, None, None, None, None
-    found = qk_norm_rope_backward_op(dy, *ctx.saved_tensors)
-    return *found, None, None, None
-
-
-qk_norm_rope_op.register_autograd(_backward, setup_context=_save)
+    @staticmethod
+    def backward(ctx, dy):
+        found = last(qk_norm_rope_backward_op, dy, *ctx.saved_tensors)
+        return *found, None, None, None
 
 
 def qk_norm_rope(
@@ -133,7 +129,7 @@ def qk_norm_rope(
     All arithmetic is float32 with one rounding at the end; the result is
     contiguous in x's dtype. ValueError or TypeError for anything else.
     """
-    return qk_norm_rope_op(x, gain, cos, sin, eps)[0]
+    return _QKNormRoPE.apply(x, gain, cos, sin, eps)
 
 
 # --8<-- [end:autograd]

@@ -4,11 +4,12 @@ from math import prod
 import torch
 from torch import Tensor
 
+from snippets.memory_bound.attachment import fake, last, operator
 from snippets.triton_layer_norm.launch import backward, forward
 from snippets.triton_rms_norm.operator import check, runs_kernels
 
 
-@torch.library.custom_op("norms::layer_norm", mutates_args=())
+@operator("norms::layer_norm")
 def layer_norm_op(
     x: Tensor, gain: Tensor, bias: Tensor, eps: float
 ) -> tuple[Tensor, Tensor, Tensor]:
@@ -31,7 +32,7 @@ def layer_norm_op(
     return y.contiguous(), mean.flatten(), rstd.flatten()
 
 
-@layer_norm_op.register_fake
+@fake(layer_norm_op)
 def _(
     x: Tensor, gain: Tensor, bias: Tensor, eps: float
 ) -> tuple[Tensor, Tensor, Tensor]:
@@ -44,7 +45,7 @@ def _(
 
 
 # --8<-- [start:backward]
-@torch.library.custom_op("norms::layer_norm_backward", mutates_args=())
+@operator("norms::layer_norm_backward")
 def layer_norm_backward_op(
     dy: Tensor, x: Tensor, gain: Tensor, mean: Tensor, rstd: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
@@ -64,7 +65,7 @@ def layer_norm_backward_op(
     return dx.contiguous(), dgain.to(gain.dtype), dbias.to(gain.dtype)
 
 
-@layer_norm_backward_op.register_fake
+@fake(layer_norm_backward_op)
 def _(
     dy: Tensor, x: Tensor, gain: Tensor, mean: Tensor, rstd: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
@@ -76,21 +77,16 @@ def _(
 
 
 # --8<-- [start:autograd]
-def _save(ctx, inputs, output) -> None:
-    x, gain, _, _ = inputs
-    _, mean, rstd = output
-    ctx.save_for_backward(x, gain, mean, rstd)
-    ctx.mark_non_differentiable(mean, rstd)
-    ctx.set_materialize_grads(False)
+class _LayerNorm(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, gain, bias, eps):
+        y, mean, rstd = layer_norm_op(x, gain, bias, eps)
+        ctx.save_for_backward(x, gain, mean, rstd)
+        return y
 
-
-def _backward(ctx, dy: Tensor | None, *_):
-    if dy is None:
-        return None, None, None, None
-    return *layer_norm_backward_op(dy, *ctx.saved_tensors), None
-
-
-layer_norm_op.register_autograd(_backward, setup_context=_save)
+    @staticmethod
+    def backward(ctx, dy):
+        return *last(layer_norm_backward_op, dy, *ctx.saved_tensors), None
 
 
 def layer_norm(
@@ -103,7 +99,7 @@ def layer_norm(
     Statistics and products are float32, the result is contiguous in x's
     dtype. ValueError or TypeError for anything else.
     """
-    return layer_norm_op(x, gain, bias, eps)[0]
+    return _LayerNorm.apply(x, gain, bias, eps)
 
 
 # --8<-- [end:autograd]

@@ -5,6 +5,7 @@ import torch
 import triton
 from torch import Tensor
 
+from snippets.memory_bound.attachment import fake, last, operator
 from snippets.triton_rms_norm.launch import backward, forward
 from snippets.triton_rms_norm.rows import row_layout
 
@@ -39,7 +40,7 @@ def runs_kernels(x: Tensor) -> bool:
 
 
 # --8<-- [start:forward]
-@torch.library.custom_op("norms::rms_norm", mutates_args=())
+@operator("norms::rms_norm")
 def rms_norm_op(x: Tensor, gain: Tensor, eps: float) -> tuple[Tensor, Tensor]:
     """y and rstd; what torch.compile and torch.export see is one node."""
     check(x, gain)
@@ -52,7 +53,7 @@ def rms_norm_op(x: Tensor, gain: Tensor, eps: float) -> tuple[Tensor, Tensor]:
     return y.contiguous(), rstd.flatten()
 
 
-@rms_norm_op.register_fake
+@fake(rms_norm_op)
 def _(x: Tensor, gain: Tensor, eps: float) -> tuple[Tensor, Tensor]:
     y = torch.empty(x.shape, dtype=x.dtype, device=x.device)
     return y, x.new_empty(prod(x.shape[:-1]), dtype=torch.float32)
@@ -62,7 +63,7 @@ def _(x: Tensor, gain: Tensor, eps: float) -> tuple[Tensor, Tensor]:
 
 
 # --8<-- [start:backward]
-@torch.library.custom_op("norms::rms_norm_backward", mutates_args=())
+@operator("norms::rms_norm_backward")
 def rms_norm_backward_op(
     dy: Tensor, x: Tensor, gain: Tensor, rstd: Tensor
 ) -> tuple[Tensor, Tensor]:
@@ -79,7 +80,7 @@ def rms_norm_backward_op(
     return dx.contiguous(), dgain.to(gain.dtype)
 
 
-@rms_norm_backward_op.register_fake
+@fake(rms_norm_backward_op)
 def _(
     dy: Tensor, x: Tensor, gain: Tensor, rstd: Tensor
 ) -> tuple[Tensor, Tensor]:
@@ -91,21 +92,16 @@ def _(
 
 
 # --8<-- [start:autograd]
-def _save(ctx, inputs, output) -> None:
-    x, gain, _ = inputs
-    _, rstd = output
-    ctx.save_for_backward(x, gain, rstd)
-    ctx.mark_non_differentiable(rstd)
-    ctx.set_materialize_grads(False)  # (1)!
+class _RMSNorm(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, gain, eps):
+        y, rstd = rms_norm_op(x, gain, eps)  # (1)!
+        ctx.save_for_backward(x, gain, rstd)
+        return y
 
-
-def _backward(ctx, dy: Tensor | None, _):
-    if dy is None:  # (2)!
-        return None, None, None
-    return *rms_norm_backward_op(dy, *ctx.saved_tensors), None
-
-
-rms_norm_op.register_autograd(_backward, setup_context=_save)
+    @staticmethod
+    def backward(ctx, dy):
+        return *last(rms_norm_backward_op, dy, *ctx.saved_tensors), None  # (2)!
 
 
 def rms_norm(x: Tensor, gain: Tensor, eps: float = 1e-6) -> Tensor:
@@ -117,7 +113,7 @@ def rms_norm(x: Tensor, gain: Tensor, eps: float = 1e-6) -> Tensor:
     the same formulas run in torch, or the kernels in Triton's interpreter.
     ValueError or TypeError for anything else.
     """
-    return rms_norm_op(x, gain, eps)[0]
+    return _RMSNorm.apply(x, gain, eps)
 
 
 # --8<-- [end:autograd]

@@ -40,7 +40,6 @@ class Model(torch.nn.Module):
         return self.way(x, self.gain)
 
 
-@pytest.mark.filterwarnings("ignore:.*should not be inst:DeprecationWarning")  # torch's
 @pytest.mark.parametrize("way", [*OURS, experiment.TORCH])
 def test_compiled_and_exported(way):
     """The page says which ways stay one node."""

@@ -10,6 +10,10 @@ from scripts.measure.digest import module_digest
 from scripts.measure.records import write_whole
 from scripts.site.reading.source import ROOT, SNIPPETS
 
+# Errors, but for what torch.compile itself does with an autograd.Function.
+FUNCTION = "<class 'torch.autograd.function.Function'> should not be instantiated"
+WARNINGS = f"error,ignore:{FUNCTION}:DeprecationWarning"
+
 
 class OutputError(UserError):
     """A snippet that does not run. One line."""
@@ -33,7 +37,7 @@ def name(output: Path) -> str:
 def run(output: Path) -> str:
     """What the snippet prints, run as a program of its own from the root."""
     module = ".".join(output.with_suffix("").relative_to(ROOT).parts)
-    environment = os.environ | {"PYTHONHASHSEED": "0", "PYTHONWARNINGS": "error"}
+    environment = os.environ | {"PYTHONHASHSEED": "0", "PYTHONWARNINGS": WARNINGS}
     done = subprocess.run(
         [sys.executable, "-m", module],
         cwd=ROOT,
