@@ -27,7 +27,7 @@ test: .venv/test.installed
 
 # The laws of pages and data, and the tests of pages and snippets that differ from main.
 test-fast: .venv/test.installed
-	$(PYTEST) -m "not slow" $$($(BIN)/python -m tests.touched)
+	$(PYTEST) -m "not slow" $$($(BIN)/python -m tests.affected_tests)
 
 # Every night and before a release: also what takes long.
 test-all: .venv/test.installed

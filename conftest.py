@@ -23,9 +23,9 @@ import pytest
 from pytest_codeblocks.plugin import MarkdownFile
 
 from scripts.site.reading import source
-from tests.fresh_main import alone, forget_main, runs_alone
+from tests.isolate_program import alone, forget_main, runs_alone
 
-pytest_plugins = ["tests.closing", "tests.order"]
+pytest_plugins = ["tests.summary_line", "tests.xdist_schedule"]
 # Before torch is imported: outputs do not depend on threads, and workers share cores.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 

@@ -7,7 +7,7 @@ import pytest
 
 from scripts.measure.kernels.cells import OPERATIONS
 from scripts.measure.records import Record
-from tests.tiny import (
+from tests.experiment_checks import (
     check_facts_and_words,
     draw,
     select,

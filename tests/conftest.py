@@ -1,6 +1,6 @@
 """Fixtures of all tests: laws are obeyed, wrong variants rejected, checks counted.
 
-What they count goes to the closing lines (tests/closing.py).
+What they count goes to the closing lines (tests/summary_line.py).
 """
 
 import os
@@ -8,7 +8,9 @@ from collections.abc import Callable, Iterable
 
 import pytest
 
-pytest.register_assert_rewrite("tests.tiny")  # its checks say what they compared
+pytest.register_assert_rewrite(
+    "tests.experiment_checks"
+)  # its checks say what they compared
 
 # Before anything imports triton: kernels run on the CPU, in its interpreter.
 os.environ["TRITON_INTERPRET"] = "1"

@@ -18,8 +18,8 @@ import pytest
 from scripts.measure import design, records
 from scripts.measure.design import Design, Run
 from scripts.site.reading import source
-from tests.pages.reading import EN, ZH
-from tests.tiny import tiny_record
+from tests.experiment_checks import tiny_record
+from tests.pages.page_prose import EN, ZH
 
 # Experiments whose declaration is still to come; empty at the end.
 UNDECLARED: set[str] = set()

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from scripts.site.reading import source
-from tests.pages.reading import EN, nav
+from tests.pages.page_prose import EN, nav
 
 ROOT = source.ROOT
 ONLY = {  # by folder: all that its files may import besides the standard library
@@ -251,7 +251,10 @@ def test_snippets_import_what_was_shown_before(obeyed):
             "from scripts.experiments.atlas import a\n"
             "def f():\n    import transformers",
         ),
-        ("scripts/measure/look.py", "def draw():\n    from matplotlib import pyplot"),
+        (
+            "scripts/measure/figures.py",
+            "def draw():\n    from matplotlib import pyplot",
+        ),
         (
             "scripts/site/data/facts.py",
             "import yaml\nfrom scripts.measure import records",
@@ -269,7 +272,7 @@ def test_good(path, text):
     ("path", "text", "says"),
     [
         ("snippets/a/b.py", "x = 1\nfrom scripts import measure", "2: snippets/"),
-        ("snippets/a/b.py", "import tests.closing", "1: snippets/ imports tests"),
+        ("snippets/a/b.py", "import tests.summary_line", "1: snippets/ imports tests"),
         ("snippets/a/b.py", "import numpy", "1: snippets/ imports numpy"),
         ("snippets/a/b.py", "from .c import d", "1: snippets/ imports .c.d"),
         ("snippets/a/b.py", "import os\nos._exit(0)", "1: snippets/a/b.py imports os"),
@@ -295,7 +298,7 @@ def test_good(path, text):
         ("scripts/site/a.py", "import scripts.experiments.x", "1: scripts/site/"),
         ("scripts/site/a.py", "from tests import closing", "1: scripts/ imports tests"),
         ("scripts/build.py", "from tests import closing", "1: scripts/ imports tests"),
-        ("docs/labs/deep.py", "from scripts.measure import look", "1: docs/labs/"),
+        ("docs/labs/deep.py", "from scripts.measure import figures", "1: docs/labs/"),
     ],
 )
 def test_bad(path, text, says):

@@ -7,7 +7,7 @@ on purpose, or what breaks training or serving; the rest are remarks.
 import copy
 import re
 
-from scripts.examine import flow, gradients, heads, odd, state
+from scripts.examine import flow, gradients, heads, state, unusual_norms
 from scripts.examine.probe import Probed
 from scripts.experiments.atlas import examine as atlas
 from scripts.experiments.atlas.branches import again
@@ -76,31 +76,31 @@ def norms_alone(found: Probed, faults, remarks) -> None:
         path = call.path
         faults += [
             ["dead", f"{path}.{part.removeprefix('norm.')}"]
-            for part in _tried(odd.dead_parameters, norm, x) or ()
+            for part in _tried(unusual_norms.dead_parameters, norm, x) or ()
             if len(call.outputs) == 1  # else it may act on the other output
         ]
-        if _tried(odd.detached, norm, x):
+        if _tried(unusual_norms.detached, norm, x):
             faults.append(["detached", path])
         elif getattr(call, "whole", True):  # what is written out has no other one
             faults += [
                 [*_gradient(factor, what), path, *([f"{factor:.2g}"] if factor else [])]
                 for what, factor in _tried(gradients.wrong, norm, x) or ()
             ]
-        if behaviour.kind == "LayerNorm" and _tried(odd.cancels, norm, x):
+        if behaviour.kind == "LayerNorm" and _tried(unusual_norms.cancels, norm, x):
             faults.append(["cancels", path])
         wide = behaviour.gain == "1+w" and behaviour.cast.startswith("gain in fp32")
-        if wide and _tried(odd.offset_rounds, norm, x):
+        if wide and _tried(unusual_norms.offset_rounds, norm, x):
             faults.append(["one-rounds", path])
         if _tried(_in_place, call):
             faults.append(["in-place", path])
         axes = found.strange[path].axes if path in found.strange else ()
-        place, e = odd.eps_place(norm, x, behaviour.size, axes)
+        place, e = unusual_norms.eps_place(norm, x, behaviour.size, axes)
         if place == "floor":
             remarks.append(["eps-floor", path, decimal(float(f"{e:.2g}"))])
         if place == "outside":
             faults.append(["eps-outside", path, decimal(float(f"{e:.3g}"))])
         elif place == "none":
-            if not odd.zeros_finite(norm, x, torch.float32):
+            if not unusual_norms.zeros_finite(norm, x, torch.float32):
                 faults.append(["eps-none", path])
         elif behaviour.eps and behaviour.eps >= LARGE:
             remarks.append(["eps-large", path, decimal(behaviour.eps)])
@@ -148,7 +148,7 @@ def _zeros_half(norm, x) -> bool:
     import torch
 
     try:
-        return odd.zeros_finite(norm, x, torch.float16)
+        return unusual_norms.zeros_finite(norm, x, torch.float16)
     except RuntimeError:  # no kernel for it on a CPU
         return True
 
@@ -185,7 +185,7 @@ def _strange(path, said, shape, tokens, faults, remarks) -> None:
     elif crossed:
         remarks.append(["over-axes", path, ", ".join(map(str, said.axes))])
     else:
-        if odd.unbiased(said, shape[-1]):
+        if unusual_norms.unbiased(said, shape[-1]):
             faults.append(["unbiased", path])
         else:
             remarks.append(["factor", path, f"{said.factor:.3g}"])
@@ -212,7 +212,7 @@ def stored_gains(found: Probed, faults, remarks) -> None:
     names = {id(p): n for n, p in found.loaded.model.named_parameters()}
     offsets, kinds = {}, {}
     for _, behaviour, norm, x in _recognised(found):
-        gains, _ = split_parameters(norm, odd._numbers(x.shape))
+        gains, _ = split_parameters(norm, unusual_norms._numbers(x.shape))
         own = dict(norm.named_parameters())
         for name in gains:
             place = names.get(id(own[name]), "")

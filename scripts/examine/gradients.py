@@ -1,6 +1,6 @@
 """Gradients of norms against finite differences, and parameters that none reaches."""
 
-from scripts.examine import odd, state
+from scripts.examine import state, unusual_norms
 from scripts.experiments.atlas.trace import tensors
 
 STEP = 1e-3  # of the root mean square of what is moved
@@ -19,7 +19,7 @@ def wrong(norm, x) -> list[tuple[str, float | None]]:
     from snippets.norm_probe.behaviour import split_parameters
 
     with torch.no_grad():
-        _, bias = split_parameters(norm, odd._numbers(x.shape))
+        _, bias = split_parameters(norm, unusual_norms._numbers(x.shape))
     random = torch.Generator().manual_seed(0)
     h = torch.randn(x.shape, generator=random, dtype=torch.float64)
     sizes = 1 + torch.arange(h[..., :1].numel()) % 4  # rows of several lengths

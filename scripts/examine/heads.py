@@ -1,6 +1,6 @@
 """Attention's heads: cut and merged where the tokens are, and normed one by one."""
 
-from scripts.examine import flow, odd
+from scripts.examine import flow, unusual_norms
 from scripts.examine.tape import replayed, tensors_in
 
 
@@ -92,7 +92,7 @@ def _change(module, source, place):
     with torch.no_grad():
         before = module(source.detach())
         other = source.detach().clone()
-        other[place] += odd._numbers(other[place].shape)
+        other[place] += unusual_norms._numbers(other[place].shape)
         after = module(other)
     return (after - before).abs() > flow.NOISE * before.abs().max()
 

@@ -5,7 +5,7 @@ gain and bias are applied; the steps between run again as a module of one tensor
 from there on it is a call as any other.
 """
 
-from scripts.examine import odd
+from scripts.examine import unusual_norms
 from scripts.examine.tape import MATRIX, Tape, replayed, tensors_in
 from scripts.experiments.atlas.trace import Call, seen
 
@@ -115,13 +115,13 @@ def _read(module, source) -> str | None:
 
     from snippets.norm_probe import behaviour as probes
 
-    x = odd._numbers(source.shape)
+    x = unusual_norms._numbers(source.shape)
     try:
         with torch.no_grad():
             _, _, bare = probes.bare_norm(module, x)
             if kind := probes.kind_of(bare, x):
                 return kind[0]
-        said = odd.odd(module, source.shape)
+        said = unusual_norms.odd(module, source.shape)
     except Exception:  # its steps do not run on such a tensor
         return None
     return said and ("LayerNorm" if said.centred else "RMSNorm")

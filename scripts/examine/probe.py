@@ -8,7 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 
-from scripts.examine import flow, heads, inline, odd, open_code, state
+from scripts.examine import flow, heads, inline, open_code, state, unusual_norms
 from scripts.examine.attention import Products
 from scripts.examine.lists import containers, joined
 from scripts.examine.load import Loaded, Refusal
@@ -166,7 +166,7 @@ def _note_apart(found: Probed) -> None:
             axes = found.strange[call.path].axes if call.path in found.strange else ()
             try:
                 alone, _, x = atlas._alone(call, 0.0)
-                place, e = odd.eps_place(alone, x, behaviour.size, axes)
+                place, e = unusual_norms.eps_place(alone, x, behaviour.size, axes)
             except Exception:  # not a module of one tensor
                 continue
             found.apart[call.path] = [place, float(f"{e:.3g}")]
@@ -227,7 +227,7 @@ def named(trace, strange: dict) -> dict:
         plain = call.path not in strange and "#" not in call.path
         if not gated and not behaviour.eps and plain:
             alone, _, x = atlas._alone(call, 0.0)
-            if odd.eps_place(alone, x, behaviour.size)[0] != "none":
+            if unusual_norms.eps_place(alone, x, behaviour.size)[0] != "none":
                 known[call.path] = (replace(behaviour, eps=None), False)
     return known
 
@@ -244,7 +244,7 @@ def _adds(call) -> bool:
     other = copy.copy(call)
     other.raw = tuple(_shifted(part) for part in call.raw)
     with torch.no_grad():
-        h = odd._numbers(x.shape)
+        h = unusual_norms._numbers(x.shape)
         return flow.differs(alone(h), atlas._alone(other, 0.0)[0](h))
 
 
@@ -272,20 +272,22 @@ def _behaviour(call, alone, x, strange: dict):
             output = "" if found.output == "error" else found.output
             return replace(found, output=output)
     same = call.out.shape == call.inputs[0].shape
-    said = odd.odd(alone, x.shape) if same else None
+    said = unusual_norms.odd(alone, x.shape) if same else None
     if said is None:
         return None
-    if kind := odd.plain(said, x.shape):  # wide: a change of one is lost in rounding
-        return _plain(alone, odd._numbers(x.shape), kind)
+    if kind := unusual_norms.plain(
+        said, x.shape
+    ):  # wide: a change of one is lost in rounding
+        return _plain(alone, unusual_norms._numbers(x.shape), kind)
     strange[call.path] = said
-    place, e = odd.eps_place(alone, x, x.shape[-1], said.axes)
-    gain, bias, _ = probes.bare_norm(alone, odd._numbers(x.shape))
+    place, e = unusual_norms.eps_place(alone, x, x.shape[-1], said.axes)
+    gain, bias, _ = probes.bare_norm(alone, unusual_norms._numbers(x.shape))
     kind = "LayerNorm" if said.centred else "RMSNorm"
     if said.axes != (x.ndim - 1,):
         kind += f" [{', '.join(map(str, said.axes))}]"
     eps = probes.shortest(e * e, 1e-3) if place == "inside" else None
     found = probes.Behaviour(kind, x.shape[-1], gain, bias, eps, "", "", True)
-    fp16 = probes.right_in_fp16(alone, odd._numbers(x.shape), found)
+    fp16 = probes.right_in_fp16(alone, unusual_norms._numbers(x.shape), found)
     return replace(found, fp16=fp16)
 
 
@@ -301,7 +303,7 @@ def _large_eps(alone, x):
             self.alone = alone
 
         def forward(self, h):
-            return self.alone(odd.FAR * h)
+            return self.alone(unusual_norms.FAR * h)
 
     try:
         found = probes.recognise(Far(), x)
@@ -309,7 +311,7 @@ def _large_eps(alone, x):
         return None
     if not found or found.eps is None:
         return None
-    x = odd._numbers(x.shape)
+    x = unusual_norms._numbers(x.shape)
     _, _, bare = probes.bare_norm(alone, x)
     found = replace(found, eps=probes.recover_eps(bare, x, found.kind, found.size))
     return replace(found, fp16=probes.right_in_fp16(alone, x, found))

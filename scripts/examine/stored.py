@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass, field
 
-from scripts.examine import flow, odd, rounding
+from scripts.examine import flow, rounding, unusual_norms
 from scripts.examine.load import Loaded
 from scripts.examine.probe import Probed
 from scripts.experiments.atlas import examine as atlas
@@ -161,7 +161,7 @@ def gains(found: Probed, stored: Stored) -> list[Gain]:
         seen.add(call.path)
         alone, _, x = atlas._alone(call, 0.0)
         own = dict(alone.named_parameters())
-        found_gains, _ = split_parameters(alone, odd._numbers(x.shape))
+        found_gains, _ = split_parameters(alone, unusual_norms._numbers(x.shape))
         vectors = [names.get(id(own[n])) for n in found_gains]
         if behaviour.gain not in ("w", "1+w") or len(vectors) != 1 or not vectors[0]:
             continue

@@ -18,8 +18,8 @@ runs in float32: `overflow` is the first layer with a number that is not finite,
 from functools import partial
 
 from scripts.measure.design import Design, Run
+from scripts.measure.experiment_words import design_words, figure_words
 from scripts.measure.records import Step
-from scripts.measure.texts import design_words, figure_words
 
 ACTIVATIONS = ("ReLU", "GELU", "tanh")
 NORMS = ("none", "BatchNorm", "LayerNorm", "RMSNorm")
@@ -330,11 +330,11 @@ def plot(record, words):
 
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-    from scripts.measure import look
+    from scripts.measure import figures
 
     places = kept(record.rows[0]["depth"])
     shown = [i for i, place in enumerate(places) if place == 4 or not place % 8]
-    figure, axes = look.new_figure(
+    figure, axes = figures.new_figure(
         words, record, rows=4, columns=3, height=6.9, sharex=True, sharey="row"
     )
 
@@ -366,14 +366,14 @@ def plot(record, words):
             if name.startswith("normed_"):
                 for first, norm in enumerate(NORMS[1:]):
                     rows = record.select(norm=norm, activation=activation)
-                    draw(axis, rows, name, look.style(norm), norm, first)
+                    draw(axis, rows, name, figures.style(norm), norm, first)
                 continue
             here = record.select(norm="none", activation=activation)
             for series, init in enumerate(INITS):
                 rows = [row for row in here if row["init"] == init]
-                drawn = look.style((0, 2, 3, 5)[series])
+                drawn = figures.style((0, 2, 3, 5)[series])
                 if not series:
-                    drawn |= {"color": look.INK}
+                    drawn |= {"color": figures.INK}
                 draw(axis, rows, name, drawn, words[init], series)
         axes[0, column].set_title(activation)
         axes[3, column].set_xlabel(words["layer"])
@@ -394,7 +394,7 @@ def plot(record, words):
         axis.tick_params(left=False, bottom=False)
         axis.grid(visible=False, axis="x")
     axes[2, 0].set_title(" ")  # room for the second legend
-    look.legend(axes[2, 0], columns=3, columnspacing=1).set_in_layout(False)
-    look.legend(figure)
-    look.footer(figure, record, words, words["band"])
+    figures.legend(axes[2, 0], columns=3, columnspacing=1).set_in_layout(False)
+    figures.legend(figure)
+    figures.footer(figure, record, words, words["band"])
     return figure

@@ -15,8 +15,8 @@ from functools import cache, partial
 
 from scripts.measure import spread
 from scripts.measure.design import Design
+from scripts.measure.experiment_words import design_words, figure_words
 from scripts.measure.records import Step
-from scripts.measure.texts import design_words, figure_words
 
 DEVICE = "cpu"
 SEEDS = (0,)
@@ -222,9 +222,9 @@ WORDS = figure_words(__file__)
 def plot(record, words):
     from statistics import median
 
-    from scripts.measure import look
+    from scripts.measure import figures
 
-    figure, axes = look.new_figure(words, record, rows=2, height=5.6, sharex=True)
+    figure, axes = figures.new_figure(words, record, rows=2, height=5.6, sharex=True)
     shown = [way for way in WAYS if way != CONTROL]
     for axis, mode, series in zip(axes, (FORWARD, BOTH), (0, 1), strict=True):
         of = _samples(record, mode)
@@ -233,12 +233,12 @@ def plot(record, words):
             axis.plot(
                 [1e6 * low, 1e6 * high],
                 [place, place],
-                color=look.SERIES[series],
+                color=figures.SERIES[series],
                 marker="none",
                 linewidth=3,
                 alpha=0.4,
             )
-            drawn = {**look.style(series), "linestyle": "none"}
+            drawn = {**figures.style(series), "linestyle": "none"}
             axis.plot(1e6 * median(of[way]), place, **drawn)
         axis.set_title(words[mode])
         axis.set_yticks(range(len(shown)), [words[way] for way in shown])
@@ -246,5 +246,5 @@ def plot(record, words):
         axis.grid(axis="y", visible=False)
     axes[-1].set_xlim(left=0)  # shared: after everything is drawn
     axes[-1].set_xlabel(words["time"])
-    look.footer(figure, record, words, words["band"])
+    figures.footer(figure, record, words, words["band"])
     return figure

@@ -22,10 +22,10 @@ from functools import partial
 
 from scripts.measure.design import Design, Run, of_one_setting
 from scripts.measure.draw import band, log_ticks, name_axes
-from scripts.measure.findings import Found, best
+from scripts.measure.experiment_words import design_words, figure_words
+from scripts.measure.fact_formatting import Found, best
 from scripts.measure.records import Step
 from scripts.measure.spread import integer, number, span
-from scripts.measure.texts import design_words, figure_words
 
 METHOD = (
     "AdamW, betas 0.9 and 0.95, no weight decay, gradients clipped at norm 1, warm-up "
@@ -319,17 +319,21 @@ WORDS = figure_words(__file__)
 def plot(record, words):
     from matplotlib.ticker import NullLocator
 
-    from scripts.measure import look
+    from scripts.measure import figures
 
-    figure, (top, bottom) = look.new_figure(words, record, rows=2, height=5.9)
+    figure, (top, bottom) = figures.new_figure(words, record, rows=2, height=5.9)
     rates = _rates(record)
     shown = (*ARMS, "no_layers", "frozen", "frozen_qk_norm", "frozen_scores")
 
     def style(arm):
         if arm in ARMS:
-            return look.style(arm) | {"markersize": 4.5}
+            return figures.style(arm) | {"markersize": 4.5}
         place = CONTROLS.index(arm)
-        muted = {"color": look.MUTED, "linestyle": look.LINES[place], "marker": "none"}
+        muted = {
+            "color": figures.MUTED,
+            "linestyle": figures.LINES[place],
+            "marker": "none",
+        }
         return muted | {"linewidth": 1.2}
 
     def draw(axis, arm, runs, label=None):
@@ -351,6 +355,6 @@ def plot(record, words):
     for axis, title, left in ((top, "by_rate", "loss"), (bottom, "largest", "logit")):
         log_ticks(axis, rates)
         name_axes(words, (axis, title, "rate", left))
-    look.legend(figure, columns=3)
-    look.footer(figure, record, words, words["band"])
+    figures.legend(figure, columns=3)
+    figures.footer(figure, record, words, words["band"])
     return figure

@@ -34,10 +34,10 @@ from functools import cache, partial
 
 from scripts.measure.design import Design, Run
 from scripts.measure.draw import band
-from scripts.measure.findings import Found, apart, with_inf
+from scripts.measure.experiment_words import design_words, figure_words
+from scripts.measure.fact_formatting import Found, apart, with_inf
 from scripts.measure.records import Step
 from scripts.measure.spread import integer, number
-from scripts.measure.texts import design_words, figure_words
 
 PARALLEL = True  # untimed steps share the cores
 SEEDS = tuple(range(5))
@@ -797,17 +797,17 @@ def plot(record, words):
     from math import isfinite, log, nan
     from statistics import median
 
-    from scripts.measure import look
+    from scripts.measure import figures
 
     setting, batches = SIZES[record.size], _batches(record)
     reference = setting["reference"]
-    figure, axes = look.new_figure(words, record, rows=2, height=7.2)
+    figure, axes = figures.new_figure(words, record, rows=2, height=7.2)
     by_batch, single = axes
     scores = SCORES | CUT
 
     def line(axis, places, runs, series, label, hollow=False):
         """Median and range; runs is one list of values for each place."""
-        drawn = look.style(series) | {"label": label}
+        drawn = figures.style(series) | {"label": label}
         kept = [[v for v in values if isfinite(v)] for values in runs]
         if hollow:
             drawn |= {"markerfacecolor": "none", "markeredgewidth": 1.2}
@@ -818,9 +818,9 @@ def plot(record, words):
     layer = {b: _scores(record, "loss", "LayerNorm", b) for b in batches}
     by_batch.axhline(
         0,
-        color=look.MUTED,
+        color=figures.MUTED,
         linewidth=1.2,
-        linestyle=look.LINES[2],
+        linestyle=figures.LINES[2],
         label=words["layer_norm"],
     )
     for series, (quantity, short) in enumerate(scores.items()):
@@ -830,7 +830,7 @@ def plot(record, words):
         ]
         line(by_batch, batches, runs, series, words[short], short in ("exact", "cut"))
     rms = apart(_scores(record, "loss", "RMSNorm", reference), layer[reference])
-    drawn = {"color": look.INK, "marker": "D", "linestyle": "none", "markersize": 7}
+    drawn = {"color": figures.INK, "marker": "D", "linestyle": "none", "markersize": 7}
     by_batch.plot([reference], [median(rms)], label=words["rms_norm"], **drawn)
     by_batch.set_xscale("log", base=2)
     by_batch.set_xticks(batches, [str(batch) for batch in batches])
@@ -843,7 +843,7 @@ def plot(record, words):
     for series, (by, name) in enumerate(
         (("loss", "honest"), ("loss_batch", "trusting"))
     ):
-        drawn = look.style(series) | {"linestyle": "none"}
+        drawn = figures.style(series) | {"linestyle": "none"}
         heights, middles = [], []
         for row, quantity in enumerate(order):
             values = _scores(record, quantity, "BatchNorm", least, chosen_by=by)
@@ -862,7 +862,9 @@ def plot(record, words):
         single.plot(middles, heights, label=words[name], **drawn)
     lines = ((median(layer[least]), 0, "layer_norm"), (log(256), 2, "uniform"))
     for place, dashes, name in lines:
-        style = dict(color=look.MUTED, linewidth=1.2, linestyle=look.LINES[dashes])
+        style = dict(
+            color=figures.MUTED, linewidth=1.2, linestyle=figures.LINES[dashes]
+        )
         single.axvline(place, label=words[name], **style)
     single.set_yticks(range(4), [words[f"{scores[q]}_short"] for q in order])
     single.set_ylim(3.5, -0.5)
@@ -878,7 +880,7 @@ def plot(record, words):
         columns = 2
         handles, labels = axis.get_legend_handles_labels()
         lines = -(-len(handles) // columns)
-        look.legend(axis, handles, labels, columns=columns)
+        figures.legend(axis, handles, labels, columns=columns)
         axis.set_title(words[title], pad=6 + 17 * lines)
-    look.footer(figure, record, words, words["band"])
+    figures.footer(figure, record, words, words["band"])
     return figure

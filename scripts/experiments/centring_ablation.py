@@ -31,10 +31,10 @@ from functools import partial
 
 from scripts.measure.design import Design, Run
 from scripts.measure.draw import band, diverged
-from scripts.measure.findings import Found, best, with_inf
+from scripts.measure.experiment_words import design_words, figure_words
+from scripts.measure.fact_formatting import Found, best, with_inf
 from scripts.measure.records import Step
 from scripts.measure.spread import integer, number, paired
-from scripts.measure.texts import design_words, figure_words
 
 PARALLEL = True
 SEEDS = tuple(range(5))
@@ -458,7 +458,7 @@ def plot(record, words):
 
     from matplotlib.ticker import MaxNLocator
 
-    from scripts.measure import look
+    from scripts.measure import figures
 
     rates = _rates(record)
     whole = [setting for setting, arms in SETTINGS.items() if len(arms) == len(ARMS)]
@@ -468,19 +468,19 @@ def plot(record, words):
         for arm in ARMS
     }
     least = min(min(map(min, losses)) for losses in lost.values())
-    figure, grid = look.new_figure(words, record, rows=2, columns=2, height=5.6)
+    figure, grid = figures.new_figure(words, record, rows=2, columns=2, height=5.6)
     axes = grid.flat
     for axis, setting in zip(axes, whole, strict=False):
         for arm in ARMS:
-            style = look.style(arm) | {"label": words[arm]}
+            style = figures.style(arm) | {"label": words[arm]}
             band(axis, rates, lost[setting, arm], style)
-        arms = [(look.style(arm)["color"], lost[setting, arm]) for arm in ARMS]
+        arms = [(figures.style(arm)["color"], lost[setting, arm]) for arm in ARMS]
         diverged(axis, rates, arms)
         axis.set_title(words[setting])
         axis.set_xscale("log")
         axis.set_xlabel(words["rate"])
         axis.set_ylim(least - 0.05, least + 1.05)
-        look.plain_log(axis.xaxis)
+        figures.plain_log(axis.xaxis)
     last = grid[1, 1]
     for arm in ARMS:
         places = [
@@ -488,16 +488,19 @@ def plot(record, words):
             for values in _profile(record, "scaled", arm, "after", "share")
         ]
         numbers = range(1, len(places) + 1)
-        band(last, numbers, places, look.style(arm), label="_after")
+        band(last, numbers, places, figures.style(arm), label="_after")
     before = _profile(record, "scaled", "rms_norm", "before", "share")
-    drawn = look.style("rms_norm") | {"markerfacecolor": "none", "markeredgewidth": 1.2}
+    drawn = figures.style("rms_norm") | {
+        "markerfacecolor": "none",
+        "markeredgewidth": 1.2,
+    }
     middles = [100 * median(values) for values in before]
     last.plot(numbers, middles, label=words["before"], **drawn)
     last.axhline(
         100 / SIZES[record.size]["d"],
-        color=look.MUTED,
+        color=figures.MUTED,
         linewidth=1.2,
-        linestyle=look.LINES[2],
+        linestyle=figures.LINES[2],
         label=words["chance"],
     )
     last.set_title(words["shares"])
@@ -508,6 +511,6 @@ def plot(record, words):
     for axis in grid[:, 0]:
         axis.set_ylabel(words["loss"])
     first, rest = axes[0].get_legend_handles_labels(), last.get_legend_handles_labels()
-    look.legend(figure, first[0] + rest[0], first[1] + rest[1])
-    look.footer(figure, record, words, words["band"])
+    figures.legend(figure, first[0] + rest[0], first[1] + rest[1])
+    figures.footer(figure, record, words, words["band"])
     return figure

@@ -22,8 +22,8 @@ from functools import partial
 
 from scripts.measure import spread
 from scripts.measure.design import Design
+from scripts.measure.experiment_words import design_words, figure_words
 from scripts.measure.records import Step
-from scripts.measure.texts import design_words, figure_words
 
 DEVICE = "cpu"
 SEEDS = (0,)
@@ -356,9 +356,9 @@ WORDS = figure_words(__file__)
 def plot(record, words):
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-    from scripts.measure import look
+    from scripts.measure import figures
 
-    figure, (above, below) = look.new_figure(
+    figure, (above, below) = figures.new_figure(
         words, record, rows=2, height=7.0, sharex=True
     )
     cells = {
@@ -369,24 +369,26 @@ def plot(record, words):
     sizes = [_moved(cell[RMS, KERNEL]) for cell in cells.values()]
     streams = [_rate(_best_stream(cell)) for cell in cells.values()]
     (line,) = above.plot(
-        sizes, streams, color=look.INK, marker="none", linestyle="-", linewidth=1.2
+        sizes, streams, color=figures.INK, marker="none", linestyle="-", linewidth=1.2
     )
     handles, labels = [line], [words["stream"]]
     for place, provider in enumerate(DRAWN):
         rows = [cell[RMS, provider] for cell in cells.values()]
-        (line,) = above.plot(sizes, [_rate(row) for row in rows], **look.style(place))
+        (line,) = above.plot(
+            sizes, [_rate(row) for row in rows], **figures.style(place)
+        )
         off = [_middle(row["seconds"]) / row["predicted"] for row in rows]
-        below.plot(sizes, off, **look.style(place))
+        below.plot(sizes, off, **figures.style(place))
         handles.append(line)
         labels.append(words[provider])
-    below.axhspan(0.9, 1.1, color=look.PANEL, zorder=0)
-    below.axhline(1, color=look.MUTED, linewidth=1)
+    below.axhspan(0.9, 1.1, color=figures.PANEL, zorder=0)
+    below.axhline(1, color=figures.MUTED, linewidth=1)
     above.set_title(words["rates"])
     below.set_title(words["against"])
     for axis in (above, below):
         axis.set_yscale("log")
     below.set_xscale("log", base=2)
-    look.plain_log(above.yaxis)
+    figures.plain_log(above.yaxis)
     low, high = below.get_ylim()
     below.set_ylim(min(low, 0.5), max(high, 2))
     below.yaxis.set_major_locator(FixedLocator([0.25, 0.5, 1, 2, 4, 8]))
@@ -394,6 +396,6 @@ def plot(record, words):
     below.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     below.set_xticks(sizes[::2], [spread.size(moved) for moved in sizes[::2]])
     below.set_xlabel(words["size"])
-    look.legend(figure, handles, labels)
-    look.footer(figure, record, words, words["band"])
+    figures.legend(figure, handles, labels)
+    figures.footer(figure, record, words, words["band"])
     return figure

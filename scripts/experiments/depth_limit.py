@@ -40,10 +40,10 @@ from functools import partial
 from scripts.measure.batching import ROUNDS, race
 from scripts.measure.design import Design, Run
 from scripts.measure.draw import band, log_ticks, name_axes
-from scripts.measure.findings import Found, ahead, best, gap, with_inf
+from scripts.measure.experiment_words import design_words, figure_words
+from scripts.measure.fact_formatting import Found, ahead, best, gap, with_inf
 from scripts.measure.records import Step
 from scripts.measure.spread import integer, number
-from scripts.measure.texts import design_words, figure_words
 
 PARALLEL = True
 METHOD = (
@@ -508,19 +508,19 @@ def _tick(value: float) -> str:
 def plot(record, words):
     from statistics import median
 
-    from scripts.measure import look
+    from scripts.measure import figures
 
     depths = _depths(record)
     most = depths[-1]
     marks = {name: _reference(record, name) for name in ("unigram", "best")}
     marks["normed"] = median(_best(_by_rate(record, "normed", 0))[1])
     lowest, highest = marks["best"], marks["unigram"]
-    figure, (by_depth, by_rate) = look.new_figure(words, record, rows=2, height=5.6)
+    figure, (by_depth, by_rate) = figures.new_figure(words, record, rows=2, height=5.6)
 
     rates = list(_by_rate(record, "deepnorm", most))
     for arm in ARMS:
         for frozen in (False, True):
-            drawn = {**look.style(arm), "markersize": 4.5, "label": words[arm]}
+            drawn = {**figures.style(arm), "markersize": 4.5, "label": words[arm]}
             if frozen:
                 drawn |= {"linestyle": "--", "linewidth": 0.9, "markersize": 3}
                 drawn["label"] = None
@@ -533,18 +533,18 @@ def plot(record, words):
                 band(by_rate, rates, each, drawn)
     for slow, depth, factor in _longer(record):
         _, losses = _best(_by_rate(record, slow, depth, factor))
-        hollow = look.style(slow) | {"linestyle": "none", "markersize": 7}
+        hollow = figures.style(slow) | {"linestyle": "none", "markersize": 7}
         hollow |= {"markerfacecolor": "none", "markeredgewidth": 1.5}
         by_depth.plot([depth], [median(losses)], **hollow)
 
-    level = dict(color=look.MUTED, linewidth=1.0, linestyle=look.LINES[1])
+    level = dict(color=figures.MUTED, linewidth=1.0, linestyle=figures.LINES[1])
     by_rate.sharey(by_depth)
     by_rate.set_ylim(bottom=lowest - 0.12 * (highest - lowest))
     for axis in (by_depth, by_rate):
         for loss in marks.values():
             axis.axhline(loss, marker="none", **level)
-        ends = [(loss, words[name], look.MUTED) for name, loss in marks.items()]
-        look.label_ends(axis, ends)
+        ends = [(loss, words[name], figures.MUTED) for name, loss in marks.items()]
+        figures.label_ends(axis, ends)
     for axis, ticks in ((by_depth, depths), (by_rate, rates)):
         log_ticks(axis, ticks, _tick)
     name_axes(
@@ -552,6 +552,6 @@ def plot(record, words):
         (by_depth, "by_depth", "depth", "loss"),
         (by_rate, "by_rate", "rate", "loss"),
     )
-    look.legend(figure, *by_depth.get_legend_handles_labels())
-    look.footer(figure, record, words, words["band"])
+    figures.legend(figure, *by_depth.get_legend_handles_labels())
+    figures.footer(figure, record, words, words["band"])
     return figure

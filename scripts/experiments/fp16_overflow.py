@@ -19,9 +19,9 @@ number that is not finite, in the order of the computation (null: none).
 from functools import partial
 
 from scripts.measure.design import Design, Run
+from scripts.measure.experiment_words import design_words, figure_words
 from scripts.measure.records import Step
 from scripts.measure.spread import integer
-from scripts.measure.texts import design_words, figure_words
 
 PLACES = ("logits", "hidden", "output", "stream")
 METHODS = {  # name: (sandwich, PB-Relax)
@@ -270,9 +270,9 @@ def plot(record, words):
 
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-    from scripts.measure import look
+    from scripts.measure import figures
 
-    figure, axes = look.new_figure(
+    figure, axes = figures.new_figure(
         words, record, rows=3, columns=2, height=5.8, sharey=True
     )
     panels = [("weights", method) for method in METHODS]
@@ -295,7 +295,7 @@ def plot(record, words):
         line(
             lambda row: _lost(row, "stream"),
             words["lost"],
-            color=look.MUTED,
+            color=figures.MUTED,
             linewidth=4,
             marker="",
             alpha=0.45,
@@ -303,7 +303,7 @@ def plot(record, words):
         for i, place in enumerate(PLACES):
             if place == "hidden":  # nothing beyond float16 in these panels
                 continue
-            line(lambda row, i=i: row["beyond"][i], words[place], **look.style(i))
+            line(lambda row, i=i: row["beyond"][i], words[place], **figures.style(i))
         title = words[method]
         axis.set_title(f"{title}: {words['writers']}" if sweep == "writers" else title)
         axis.set_xscale("log")
@@ -321,6 +321,6 @@ def plot(record, words):
         axis.yaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
     for axis in axes[2]:
         axis.set_xlabel(words["factor"])
-    look.legend(figure)
-    look.footer(figure, record, words, words["band"])
+    figures.legend(figure)
+    figures.footer(figure, record, words, words["band"])
     return figure

@@ -22,10 +22,10 @@ from functools import partial
 
 from scripts.measure.design import Design, Run
 from scripts.measure.draw import band, log_ticks
-from scripts.measure.findings import Found
+from scripts.measure.experiment_words import design_words, figure_words
+from scripts.measure.fact_formatting import Found
 from scripts.measure.records import Step
 from scripts.measure.spread import number
-from scripts.measure.texts import design_words, figure_words
 
 METHOD = (
     "gradient of the mean cross-entropy of the next token on uniform random tokens, "
@@ -336,12 +336,12 @@ def plot(record, words):
 
     from matplotlib.ticker import NullLocator
 
-    from scripts.measure import look
+    from scripts.measure import figures
 
     depths, widths = _depths(record), _widths(record)
     most = depths[-1]
     layers = sorted({round(most ** (i / 12)) for i in range(13)})
-    figure, axes = look.new_figure(
+    figure, axes = figures.new_figure(
         words, record, rows=2, columns=2, height=6.2, sharey=True
     )
     for column, d in enumerate(widths):
@@ -349,7 +349,7 @@ def plot(record, words):
         for variant in VARIANTS:
             wanted = dict(variant=variant, setting="decoder", d=d)
             runs = {depth: _values(record, layers=depth, **wanted) for depth in depths}
-            drawn = look.style(variant) | {"markersize": 3.5}
+            drawn = figures.style(variant) | {"markersize": 3.5}
             last = [[values[-1] for values in runs[depth]] for depth in depths]
             each = [[values[layer - 1] for values in runs[most]] for layer in layers]
             for axis, places, sizes in ((top, depths, last), (bottom, layers, each)):
@@ -362,12 +362,14 @@ def plot(record, words):
             (bottom, 1, 0.6, "root_layer", most**0.3, 0.6),
         ):
             line = [factor * middle * (most / at) ** 0.5 for at in (start, most)]
-            dashed = dict(color=look.MUTED, linewidth=1.2, linestyle=look.LINES[1])
+            dashed = dict(
+                color=figures.MUTED, linewidth=1.2, linestyle=figures.LINES[1]
+            )
             axis.plot([start, most], line, marker="none", **dashed)
             height = above * factor * middle * (most / place) ** 0.5
             side = "bottom" if above > 1 else "top"
             axis.text(
-                place, height, words[label], color=look.MUTED, va=side, ha="center"
+                place, height, words[label], color=figures.MUTED, va=side, ha="center"
             )
         for axis, ticks, title, below in (
             (top, depths, "by_depth", "depth"),
@@ -377,10 +379,10 @@ def plot(record, words):
             axis.set_yscale("log")
             log_ticks(axis, ticks)
             axis.set_xlabel(words[below])
-            look.plain_log(axis.yaxis)
+            figures.plain_log(axis.yaxis)
             axis.yaxis.set_minor_locator(NullLocator())
     for axis in axes[:, 0]:
         axis.set_ylabel(words["norm"])
-    look.legend(figure)
-    look.footer(figure, record, words, words["band"])
+    figures.legend(figure)
+    figures.footer(figure, record, words, words["band"])
     return figure

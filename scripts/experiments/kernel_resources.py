@@ -15,8 +15,8 @@ is its `main` one.
 from functools import partial
 
 from scripts.measure.design import Design
+from scripts.measure.experiment_words import design_words, figure_words
 from scripts.measure.records import Step
-from scripts.measure.texts import design_words, figure_words
 
 DEVICE = "cpu"
 SEEDS = ()
@@ -255,14 +255,16 @@ def plot(record, words):
     from matplotlib.lines import Line2D
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-    from scripts.measure import look
+    from scripts.measure import figures
     from scripts.measure.kernels.compiled import REGISTERS, WARP
 
-    figure, axes = look.new_figure(
+    figure, axes = figures.new_figure(
         words, record, rows=2, columns=2, height=6.4, sharex=True, sharey="row"
     )
-    grey = dict(color=look.MUTED, linewidth=1.2, linestyle=look.LINES[2], marker="none")
-    drawn = [{**look.style(i), "markersize": 4.5} for i in range(len(DRAWN))]
+    grey = dict(
+        color=figures.MUTED, linewidth=1.2, linestyle=figures.LINES[2], marker="none"
+    )
+    drawn = [{**figures.style(i), "markersize": 4.5} for i in range(len(DRAWN))]
     for column, way in zip(axes.T, ("forward", "backward"), strict=True):
         most = {}
         for (norm, dtype), style in zip(DRAWN, drawn, strict=True):
@@ -283,6 +285,6 @@ def plot(record, words):
         axis.xaxis.set_minor_locator(NullLocator())
         axis.xaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:.0f}"))
     labels = [words[f"{norm}_{dtype}"] for norm, dtype in DRAWN] + [words["limit"]]
-    look.legend(figure, [Line2D([], [], **each) for each in (*drawn, grey)], labels)
-    look.footer(figure, record, words, words["band"])
+    figures.legend(figure, [Line2D([], [], **each) for each in (*drawn, grey)], labels)
+    figures.footer(figure, record, words, words["band"])
     return figure

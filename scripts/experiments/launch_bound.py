@@ -12,8 +12,8 @@ that users call, on thousands of rows and cold sets: what training with a norm w
 from functools import partial
 
 from scripts.measure.design import Design
+from scripts.measure.experiment_words import design_words, figure_words
 from scripts.measure.records import Step
-from scripts.measure.texts import design_words, figure_words
 
 DEVICE = "gpu"
 SEEDS = (0,)
@@ -175,45 +175,47 @@ WORDS = figure_words(__file__)
 def plot(record, words):
     from statistics import median
 
-    from scripts.measure import look
+    from scripts.measure import figures
     from scripts.measure.kernels import report
 
     width = _width(record)
-    figure, axes = look.new_figure(words, record, rows=2, height=7.0, sharex=True)
+    figure, axes = figures.new_figure(words, record, rows=2, height=7.0, sharex=True)
     copy = report.stream_rate(record)
     shown = [name for name in PROVIDERS if name != report.AGAIN]
     for axis, which in zip(axes, ("device", "call"), strict=True):
         for series, provider in enumerate(shown):
             line = _times(record, "rms_norm", width, provider, f"{which}_seconds")
             if line:
-                drawn = {**look.style(series), "markersize": 4.5}
+                drawn = {**figures.style(series), "markersize": 4.5}
                 places, times = zip(*sorted(line.items()), strict=True)
                 axis.plot(places, times, label=words[provider], **drawn)
         high = axis.get_xlim()[1]
         launch = _launch(record, f"{which}_seconds")
-        grey = dict(color=look.MUTED, linewidth=1.2, marker="none")
+        grey = dict(color=figures.MUTED, linewidth=1.2, marker="none")
         few = report.timed(record, operation="rms_norm", width=width)
         counts = sorted({row["rows"] for row in few})
         model = [1e6 * 4 * width * rows / copy for rows in counts]
-        axis.plot(counts, model, linestyle=look.LINES[2], **grey)
+        axis.plot(counts, model, linestyle=figures.LINES[2], **grey)
         if launch and counts:
             price = 1e6 * median(launch)
-            axis.axhline(price, linestyle=look.LINES[1], **grey)
-            drawn = {"color": look.MUTED, "ha": "right", "va": "top"}
+            axis.axhline(price, linestyle=figures.LINES[1], **grey)
+            drawn = {"color": figures.MUTED, "ha": "right", "va": "top"}
             axis.text(high, price, words["empty"], **drawn)
             edge = min(price * copy / (1e6 * 4 * width), counts[-1])
             if edge > counts[0]:
-                axis.axvspan(counts[0], edge, color=look.MUTED, alpha=0.08, linewidth=0)
+                axis.axvspan(
+                    counts[0], edge, color=figures.MUTED, alpha=0.08, linewidth=0
+                )
         axis.text(
-            0.02, 0.97, words["region"], color=look.MUTED,
+            0.02, 0.97, words["region"], color=figures.MUTED,
             transform=axis.transAxes, va="top",
         )  # fmt: skip
         axis.set_title(words[which])
         axis.set_xscale("log", base=2)
         axis.set_yscale("log")
         axis.set_ylabel(words["time"])
-        look.plain_log(axis.yaxis)
+        figures.plain_log(axis.yaxis)
     axes[-1].set_xlabel(words["rows"])
-    look.legend(figure)
-    look.footer(figure, record, words, words["band"])
+    figures.legend(figure)
+    figures.footer(figure, record, words, words["band"])
     return figure

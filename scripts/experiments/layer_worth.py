@@ -25,10 +25,10 @@ from functools import partial
 
 from scripts.measure.design import Design, Run, of_one_setting
 from scripts.measure.draw import band, log_ticks, name_axes
-from scripts.measure.findings import Found, best
+from scripts.measure.experiment_words import design_words, figure_words
+from scripts.measure.fact_formatting import Found, best
 from scripts.measure.records import Step
 from scripts.measure.spread import integer, number
-from scripts.measure.texts import design_words, figure_words
 
 METHOD = (
     "byte-level decoders without position embedding, RMSNorm, GELU; matrices drawn "
@@ -303,17 +303,17 @@ WORDS = figure_words(__file__)
 def plot(record, words):
     from math import isfinite
 
-    from scripts.measure import look
+    from scripts.measure import figures
 
-    figure, (worth, losses) = look.new_figure(words, record, rows=2, height=5.8)
+    figure, (worth, losses) = figures.new_figure(words, record, rows=2, height=5.8)
     arms = _arms(record)
     for arm in (*ARMS, *CONTROLS):
         if arm not in arms:
             continue
-        drawn = look.style(arm if arm in ARMS else 0) | {"markersize": 4.5}
+        drawn = figures.style(arm if arm in ARMS else 0) | {"markersize": 4.5}
         if arm in CONTROLS:
-            line = look.LINES[CONTROLS.index(arm)]
-            drawn = {"color": look.MUTED, "linewidth": 1, "linestyle": line}
+            line = figures.LINES[CONTROLS.index(arm)]
+            drawn = {"color": figures.MUTED, "linewidth": 1, "linestyle": line}
         panels = {losses: lambda rate, arm=arm: _losses(record, arm, rate)}
         if arm != "no_layers":
             panels[worth] = lambda rate, arm=arm: _costs(record, arm, rate)["upper"]
@@ -330,6 +330,6 @@ def plot(record, words):
     for axis, title, left in ((worth, "worth", "increase"), (losses, "losses", "loss")):
         log_ticks(axis, every)
         name_axes(words, (axis, title, "rate", left))
-    look.legend(figure, *losses.get_legend_handles_labels())
-    look.footer(figure, record, words, words["band"])
+    figures.legend(figure, *losses.get_legend_handles_labels())
+    figures.footer(figure, record, words, words["band"])
     return figure

@@ -28,8 +28,8 @@ a stored buffer.
 from functools import partial
 
 from scripts.measure.design import Design
+from scripts.measure.experiment_words import design_words, figure_words
 from scripts.measure.records import Step
-from scripts.measure.texts import design_words, figure_words
 
 INSTALLED = ("transformers",)
 DEVICE = "cpu"
@@ -238,10 +238,10 @@ WORDS = figure_words(__file__)
 
 
 def plot(record, words):
-    from scripts.measure import look
+    from scripts.measure import figures
 
     lines = summary(record)
-    figure, (top, bottom) = look.new_figure(words, record, rows=2, height=6.4)
+    figure, (top, bottom) = figures.new_figure(words, record, rows=2, height=6.4)
 
     def bars(axis, names, select):
         """Stacked by kind of norm; the number of all stands at the end."""
@@ -254,8 +254,8 @@ def plot(record, words):
                 for name in names
             ]
             label = words["kind_mixed"] if kind == "mixed" else words[kind]
-            colour = look.SERIES[series]
-            fill = (colour, look.PANEL, colour)[series]  # told apart without colours
+            colour = figures.SERIES[series]
+            fill = (colour, figures.PANEL, colour)[series]  # told apart without colours
             axis.barh(
                 range(len(names)),
                 counts,
@@ -268,7 +268,7 @@ def plot(record, words):
             )
             left = [a + b for a, b in zip(left, counts, strict=True)]
         for place, count in enumerate(left):
-            axis.text(count, place, f"  {count}", va="center", color=look.INK)
+            axis.text(count, place, f"  {count}", va="center", color=figures.INK)
         axis.set_yticks(range(len(names)), [words[name] for name in names])
         axis.invert_yaxis()
         axis.grid(False, axis="y")
@@ -284,7 +284,7 @@ def plot(record, words):
         ),
     )
     top.set_title(words["placement"], pad=40)
-    look.legend(top)
+    figures.legend(top)
     bottom.set_title(words["form"])
-    look.footer(figure, record, words, words["band"])
+    figures.footer(figure, record, words, words["band"])
     return figure

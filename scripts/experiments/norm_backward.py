@@ -10,8 +10,8 @@ Edge cases are gated at the end, as there. Residual addition comes after the hea
 """
 
 from scripts.measure.design import Design
+from scripts.measure.experiment_words import design_words, figure_words
 from scripts.measure.records import Step
-from scripts.measure.texts import design_words, figure_words
 
 DEVICE = "gpu"
 SEEDS = (0,)

@@ -9,8 +9,8 @@ not timed.
 """
 
 from scripts.measure.design import Design
+from scripts.measure.experiment_words import design_words, figure_words
 from scripts.measure.records import Step
-from scripts.measure.texts import design_words, figure_words
 
 DEVICE = "gpu"
 SEEDS = (0,)

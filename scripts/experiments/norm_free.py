@@ -24,10 +24,10 @@ from functools import partial
 
 from scripts.measure.design import Design, Run
 from scripts.measure.draw import band, diverged, log_ticks, name_axes
-from scripts.measure.findings import Found, best, with_inf
+from scripts.measure.experiment_words import design_words, figure_words
+from scripts.measure.fact_formatting import Found, best, with_inf
 from scripts.measure.records import Step
 from scripts.measure.spread import integer, number
-from scripts.measure.texts import design_words, figure_words
 
 SEEDS = tuple(range(5))
 METHOD = (
@@ -494,22 +494,32 @@ WORDS = figure_words(__file__)
 
 def plot(record, words):
 
-    from scripts.measure import look
+    from scripts.measure import figures
 
     rates, lengths, guess = _rates(record), _lengths(record), _guess(record)
-    figure, (top, middle, bottom) = look.new_figure(words, record, rows=3, height=7.6)
+    figure, (top, middle, bottom) = figures.new_figure(
+        words, record, rows=3, height=7.6
+    )
     least = min(min(_best_ends(record, arm)) for arm in ARMS)
     ceiling = guess + 0.08 * (guess - least)
 
     def style(arm):
         if arm == "plain":  # the control
-            drawn = {"color": look.MUTED, "marker": "*", "linestyle": look.LINES[2]}
+            drawn = {
+                "color": figures.MUTED,
+                "marker": "*",
+                "linestyle": figures.LINES[2],
+            }
             return drawn | {"markersize": 6.5}
         if arm == "rms_norm_small":
             own = {"marker": "o", "markerfacecolor": "none", "markeredgewidth": 1.2}
-            return look.style(0) | own | {"linestyle": look.LINES[2], "markersize": 4.5}
+            return (
+                figures.style(0)
+                | own
+                | {"linestyle": figures.LINES[2], "markersize": 4.5}
+            )
         series = ("rms_norm", *DYT, "skip_init", "re_zero", "ngpt").index(arm)
-        return look.style(series) | {"markersize": 4.5}
+        return figures.style(series) | {"markersize": 4.5}
 
     def draw(axis, arm, places, samples):
         band(axis, places, samples, style(arm), label=words[arm])
@@ -522,7 +532,7 @@ def plot(record, words):
         if arm in LENGTHS:
             draw(bottom, arm, lengths, [_best_ends(record, arm, n) for n in lengths])
     diverged(top, rates, [(style(arm)["color"], ends[arm]) for arm in ARMS])
-    dashed = dict(color=look.MUTED, linewidth=1.2, linestyle=look.LINES[1])
+    dashed = dict(color=figures.MUTED, linewidth=1.2, linestyle=figures.LINES[1])
     for axis in (top, middle):
         axis.axhline(guess, marker="none", label=words["guess"], **dashed)
         axis.set_ylim(least - 0.04 * (guess - least), ceiling)
@@ -534,6 +544,6 @@ def plot(record, words):
     )
     log_ticks(top, rates)
     log_ticks(bottom, lengths)
-    look.legend(figure)
-    look.footer(figure, record, words, words["band"])
+    figures.legend(figure)
+    figures.footer(figure, record, words, words["band"])
     return figure

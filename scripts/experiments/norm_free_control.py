@@ -18,10 +18,10 @@ from functools import partial
 
 from scripts.measure.design import Design, Run, of_one_setting
 from scripts.measure.draw import band, diverged, log_ticks
-from scripts.measure.findings import Found
+from scripts.measure.experiment_words import design_words, figure_words
+from scripts.measure.fact_formatting import Found
 from scripts.measure.records import Step
 from scripts.measure.spread import integer, number, paired
-from scripts.measure.texts import design_words, figure_words
 
 METHOD = (
     "AdamW with betas 0.9 and 0.95, weight decay 0.1 on matrices, gradients clipped at "
@@ -280,9 +280,9 @@ WORDS = figure_words(__file__)
 
 
 def plot(record, words):
-    from scripts.measure import look
+    from scripts.measure import figures
 
-    figure, axis = look.new_figure(words, record, height=5.4)
+    figure, axis = figures.new_figure(words, record, height=5.4)
     rates = _rates(record)
     losses = {
         arm: [_losses(record, arm, rate) for rate in rates]
@@ -290,18 +290,22 @@ def plot(record, words):
     }
     places = {"rms_norm": 0, "rms_norm_small": 0, "dyt_half": 1, "skip_init": 3}
     places |= {"re_zero": 4, "plain": 0}  # as in norm_free
-    drawn = {arm: look.style(places[arm]) | {"markersize": 4.5} for arm in ARMS}
+    drawn = {arm: figures.style(places[arm]) | {"markersize": 4.5} for arm in ARMS}
     hollow = {"markerfacecolor": "none", "markeredgewidth": 1.2}
-    drawn["rms_norm_small"] |= hollow | {"linestyle": look.LINES[2]}
-    drawn["plain"] |= {"color": look.MUTED, "marker": "*", "linestyle": look.LINES[2]}
+    drawn["rms_norm_small"] |= hollow | {"linestyle": figures.LINES[2]}
+    drawn["plain"] |= {
+        "color": figures.MUTED,
+        "marker": "*",
+        "linestyle": figures.LINES[2],
+    }
     for arm in ARMS:
         band(axis, rates, losses[arm], drawn[arm] | {"label": words[arm]})
     diverged(axis, rates, [(drawn[arm]["color"], losses[arm]) for arm in ARMS])
     named = set()
     for arm in CONTROLS:
         kind = "no_layers" if arm.startswith("no_layers") else "frozen"
-        muted = {"color": look.MUTED, "marker": "none", "linewidth": 1.2}
-        muted["linestyle"] = look.LINES[1 if kind == "no_layers" else 2]
+        muted = {"color": figures.MUTED, "marker": "none", "linewidth": 1.2}
+        muted["linestyle"] = figures.LINES[1 if kind == "no_layers" else 2]
         muted["label"] = None if kind in named else words[kind]
         band(axis, rates, losses[arm], muted)
         named.add(kind)
@@ -311,6 +315,6 @@ def plot(record, words):
     log_ticks(axis, rates)
     axis.set_xlabel(words["rate"])
     axis.set_ylabel(words["loss"])
-    look.legend(figure, columns=2)
-    look.footer(figure, record, words, words["band"])
+    figures.legend(figure, columns=2)
+    figures.footer(figure, record, words, words["band"])
     return figure

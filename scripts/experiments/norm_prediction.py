@@ -13,8 +13,8 @@ from functools import partial
 from math import ceil, nan
 
 from scripts.measure.design import Design
+from scripts.measure.experiment_words import design_words, figure_words
 from scripts.measure.records import RecordError, Step, find
-from scripts.measure.texts import design_words, figure_words
 
 DEVICE = "cpu"
 SEEDS = ()
@@ -248,14 +248,14 @@ def _drawn(record, name: str) -> dict[str, list[dict]]:
 def plot(record, words):
     from dataclasses import replace
 
-    from scripts.measure import look
+    from scripts.measure import figures
     from scripts.measure.kernels.cards import CARDS
 
-    figure, axes = look.new_figure(words, record, rows=2, height=6.4, sharex=True)
+    figure, axes = figures.new_figure(words, record, rows=2, height=6.4, sharex=True)
     for axis, name in zip(axes, CARDS, strict=True):
         for operation, rows in _drawn(record, name).items():
-            line = look.LINES[operation.endswith("_backward")]
-            drawn = look.style(int(operation.startswith("layer")))
+            line = figures.LINES[operation.endswith("_backward")]
+            drawn = figures.style(int(operation.startswith("layer")))
             middle = [100 * each["share"] for each in rows]
             reach = [
                 [100 * (each["share"] - each["worst"]) for each in rows],
@@ -267,13 +267,13 @@ def plot(record, words):
         for row in record.select(card=name):
             if row["width"] in WIDTHS and row["operation"] in words:
                 there = 100 * measured(row)
-                axis.plot(row["width"], there, "x", color=look.INK, markersize=7)
+                axis.plot(row["width"], there, "x", color=figures.INK, markersize=7)
         axis.set_title(CARDS[name].name)
         axis.set_xscale("log", base=2)
         axis.set_ylabel(words["share"])
     axes[-1].set_xlabel(words["width"])
     handles, labels = axes[0].get_legend_handles_labels()
-    look.legend(figure, handles, labels)
+    figures.legend(figure, handles, labels)
     told = {k: v for k, v in record.provenance.items() if k != "date"}  # in the band
-    look.footer(figure, replace(record, provenance=told), words, words["band"])
+    figures.footer(figure, replace(record, provenance=told), words, words["band"])
     return figure

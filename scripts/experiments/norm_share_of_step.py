@@ -14,8 +14,8 @@ from functools import partial
 from itertools import product
 
 from scripts.measure.design import Design
+from scripts.measure.experiment_words import design_words, figure_words
 from scripts.measure.records import Step
-from scripts.measure.texts import design_words, figure_words
 
 DEVICE = "gpu"
 SEEDS = (0,)
@@ -277,9 +277,9 @@ WORDS = figure_words(__file__)
 
 
 def plot(record, words):
-    from scripts.measure import look
+    from scripts.measure import figures
 
-    figure, axes = look.new_figure(words, record, rows=2, height=7.4, sharex=True)
+    figure, axes = figures.new_figure(words, record, rows=2, height=7.4, sharex=True)
     modes = [mode for mode in MODES if record.select(mode=mode)]
     for axis, step in zip(axes, STEPS, strict=True):
         for series, mode in enumerate(modes):
@@ -287,13 +287,13 @@ def plot(record, words):
             shares = [_share(record, step, mode, norm) for norm in NORMS]
             heights = [n + shift for n, s in enumerate(shares) if s is not None]
             widths = [100 * s for s in shares if s is not None]
-            colour = look.style(series)["color"]
+            colour = figures.style(series)["color"]
             axis.barh(heights, widths, height=0.36, color=colour, label=words[mode])
-        axis.axvline(0, color=look.MUTED, linewidth=0.8)
+        axis.axvline(0, color=figures.MUTED, linewidth=0.8)
         axis.set_yticks(range(len(NORMS)), [words[norm] for norm in NORMS])
         axis.set_ylim(len(NORMS) - 0.5, -0.5)
         axis.set_title(words[step])
     axes[-1].set_xlabel(words["share"])
-    look.legend(figure)
-    look.footer(figure, record, words, words["band"])
+    figures.legend(figure)
+    figures.footer(figure, record, words, words["band"])
     return figure

@@ -22,8 +22,8 @@ from functools import cache, partial
 
 from scripts.measure import spread
 from scripts.measure.design import Design
+from scripts.measure.experiment_words import design_words, figure_words
 from scripts.measure.records import Step
-from scripts.measure.texts import design_words, figure_words
 
 DEVICE = "cpu"
 SEEDS = (0,)
@@ -313,15 +313,15 @@ def plot(record, words):
     from matplotlib.lines import Line2D
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-    from scripts.measure import look
+    from scripts.measure import figures
 
     times = _times(record)
     shapes = {row["case"]: (row["rows"], row["width"]) for row in record.rows}
-    figure, axes = look.new_figure(words, record, rows=2, height=6.6)
+    figure, axes = figures.new_figure(words, record, rows=2, height=6.6)
     looks = {
-        "LayerNorm": dict(color=look.SERIES[1], marker=look.MARKERS[1]),
-        "RMSNorm": dict(color=look.SERIES[0], marker=look.MARKERS[0]),
-        "part": dict(color=look.MUTED, marker=look.MARKERS[3]),
+        "LayerNorm": dict(color=figures.SERIES[1], marker=figures.MARKERS[1]),
+        "RMSNorm": dict(color=figures.SERIES[0], marker=figures.MARKERS[0]),
+        "part": dict(color=figures.MUTED, marker=figures.MARKERS[3]),
     }
     hollow = dict(markerfacecolor="none", markeredgewidth=1.2)
     for axis, case in zip(axes, ("tutorial", "large"), strict=True):
@@ -360,7 +360,7 @@ def plot(record, words):
                 textcoords="offset points",
                 ha="right",
                 va="center",
-                fontsize=look.TEXT - 1,
+                fontsize=figures.TEXT - 1,
             )
         every = [*middles[KEPT], *middles[RETURNED]]
         rows, width = shapes[case]
@@ -374,11 +374,11 @@ def plot(record, words):
         axis.set_ylim(len(ORDER) - 0.4, -0.6)
         axis.grid(axis="y", visible=False)
     axes[-1].set_xlabel(words["time"])
-    point = dict(linestyle="none", marker="o", color=look.INK)
-    look.legend(
+    point = dict(linestyle="none", marker="o", color=figures.INK)
+    figures.legend(
         figure,
         [Line2D([], [], **point), Line2D([], [], **point, **hollow)],
         [words[KEPT], words[RETURNED]],
     )
-    look.footer(figure, record, words, words["band"])
+    figures.footer(figure, record, words, words["band"])
     return figure

@@ -25,9 +25,9 @@ from functools import partial
 
 from scripts.measure.design import Design, Run
 from scripts.measure.draw import band
-from scripts.measure.findings import Found, best, with_inf
+from scripts.measure.experiment_words import design_words, figure_words
+from scripts.measure.fact_formatting import Found, best, with_inf
 from scripts.measure.records import Step
-from scripts.measure.texts import design_words, figure_words
 
 METHOD = (
     "AdamW with betas 0.9 and 0.98, weight decay 0.1 on matrices and embeddings alone, "
@@ -516,15 +516,17 @@ def plot(record, words):
 
     from matplotlib.ticker import NullLocator
 
-    from scripts.measure import look
+    from scripts.measure import figures
 
     grid = sorted({rate for arm in ARMS for rate in rates(record, arm)})
-    figure, (top, middle, bottom) = look.new_figure(words, record, rows=3, height=7.2)
-    drawn = {arm: look.style(arm) for arm in TIMED}
+    figure, (top, middle, bottom) = figures.new_figure(
+        words, record, rows=3, height=7.2
+    )
+    drawn = {arm: figures.style(arm) for arm in TIMED}
     for arm in ("pre", "normformer"):  # the same mark, open: default initialization
-        drawn[arm + DEFAULT] = {**drawn[arm], "linestyle": look.LINES[2]}
+        drawn[arm + DEFAULT] = {**drawn[arm], "linestyle": figures.LINES[2]}
         drawn[arm + DEFAULT] |= {"markerfacecolor": "none", "markeredgewidth": 1.2}
-    top.axhline(0, color=look.MUTED, linewidth=1.2, linestyle=look.LINES[1])
+    top.axhline(0, color=figures.MUTED, linewidth=1.2, linestyle=figures.LINES[1])
     for arm in ("normformer", "normformer_default"):
         steps, gaps = along(record, arm)
         start = _at(SHARES["quarter"], steps)  # unequal rates start apart
@@ -555,9 +557,9 @@ def plot(record, words):
 
     others = [arm for arm in ARMS if arm != base_of(arm)]
     bottom.axvspan(
-        1 / 1.24, 1 - 0.24, color=look.PANEL, linewidth=0
+        1 / 1.24, 1 - 0.24, color=figures.PANEL, linewidth=0
     )  # of speed, or of time
-    bottom.axvline(1, color=look.MUTED, linewidth=1.2, linestyle=look.LINES[1])
+    bottom.axvline(1, color=figures.MUTED, linewidth=1.2, linestyle=figures.LINES[1])
     for place, arm in enumerate(others):
         pairs = ratios(record, arm, SHARES["most"])
         colour = drawn[arm]["color"]
@@ -584,6 +586,6 @@ def plot(record, words):
     bottom.set_xlabel(words["ratio"])
     for axis, title in ((top, "gaps"), (middle, "rates"), (bottom, "ratios")):
         axis.set_title(words[title])
-    look.legend(figure, *middle.get_legend_handles_labels())
-    look.footer(figure, record, words, words["band"])
+    figures.legend(figure, *middle.get_legend_handles_labels())
+    figures.footer(figure, record, words, words["band"])
     return figure

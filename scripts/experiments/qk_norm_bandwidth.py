@@ -6,8 +6,8 @@ lie, and the same contiguous. Cells, gate and times are those of norm_bandwidth.
 """
 
 from scripts.measure.design import Design
+from scripts.measure.experiment_words import design_words, figure_words
 from scripts.measure.records import Step
-from scripts.measure.texts import design_words, figure_words
 
 DEVICE = "gpu"
 SEEDS = (0,)

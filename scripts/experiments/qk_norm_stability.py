@@ -25,10 +25,10 @@ from functools import cache, partial
 
 from scripts.measure.design import Design, Run
 from scripts.measure.draw import band, level, log_ticks, name_axes
-from scripts.measure.findings import Found, best, with_inf
+from scripts.measure.experiment_words import design_words, figure_words
+from scripts.measure.fact_formatting import Found, best, with_inf
 from scripts.measure.records import Step
 from scripts.measure.spread import integer
-from scripts.measure.texts import design_words, figure_words
 
 METHOD = (
     "AdamW, betas 0.9 and 0.95, no weight decay, gradients clipped at norm 1, warm-up "
@@ -463,13 +463,15 @@ WORDS = figure_words(__file__)
 def plot(record, words):
     from matplotlib.ticker import NullLocator
 
-    from scripts.measure import look
+    from scripts.measure import figures
 
     steps = moments(SIZES[record.size])
-    figure, (top, middle, bottom) = look.new_figure(words, record, rows=3, height=7.2)
+    figure, (top, middle, bottom) = figures.new_figure(
+        words, record, rows=3, height=7.2
+    )
 
     for arm in ARMS:
-        drawn = look.style(arm) | {"markersize": 4.5, "label": words[arm]}
+        drawn = figures.style(arm) | {"markersize": 4.5, "label": words[arm]}
         losses = [_last(record, "loss", arm, rate) for rate in RATES]
         band(top, RATES, losses, drawn)
         for axis, quantity, factor in (
@@ -487,7 +489,7 @@ def plot(record, words):
     top.set_ymargin(0.08)
     log_ticks(top, RATES)
     middle.set_yscale("log")
-    look.plain_log(middle.yaxis)
+    figures.plain_log(middle.yaxis)
     middle.yaxis.set_minor_locator(NullLocator())
     bottom.set_ylim(0, 100)
     name_axes(
@@ -496,6 +498,6 @@ def plot(record, words):
         (middle, "largest", "step", "logit"),
         (bottom, "entropy", "step", "share"),
     )
-    look.legend(figure, columns=3)
-    look.footer(figure, record, words, words["band"])
+    figures.legend(figure, columns=3)
+    figures.footer(figure, record, words, words["band"])
     return figure

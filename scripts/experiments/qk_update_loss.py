@@ -17,10 +17,10 @@ from functools import partial
 
 from scripts.measure.design import Design, Run, of_one_setting
 from scripts.measure.draw import band, diverged, log_ticks, name_axes
-from scripts.measure.findings import Found, gap, with_inf
+from scripts.measure.experiment_words import design_words, figure_words
+from scripts.measure.fact_formatting import Found, gap, with_inf
 from scripts.measure.records import Step
 from scripts.measure.spread import integer, number
-from scripts.measure.texts import design_words, figure_words
 
 METHOD = (
     "AdamW, betas 0.9 and 0.95, no weight decay, gradients clipped at norm 1, warm-up "
@@ -221,27 +221,27 @@ WORDS = figure_words(__file__)
 
 
 def plot(record, words):
-    from scripts.measure import look
+    from scripts.measure import figures
 
-    figure, (top, bottom) = look.new_figure(words, record, rows=2, height=5.2)
+    figure, (top, bottom) = figures.new_figure(words, record, rows=2, height=5.2)
 
     def samples(quantity, arm):
         return [_values(record, quantity, arm, rate) for rate in RATES]
 
     for series, arm in enumerate(ARMS):
-        style = look.style(series) | {"markersize": 4.5}
+        style = figures.style(series) | {"markersize": 4.5}
         band(top, RATES, samples("loss", arm), style | {"label": words[arm]})
         band(bottom, RATES, samples("largest_logit", arm), style)
-    muted = {"color": look.MUTED, "linestyle": look.LINES[1], "marker": "none"}
+    muted = {"color": figures.MUTED, "linestyle": figures.LINES[1], "marker": "none"}
     muted["label"] = words["no_layers"]
     band(top, RATES, samples("loss", "no_layers"), muted)
-    colors = [look.style(series)["color"] for series in range(len(ARMS))]
+    colors = [figures.style(series)["color"] for series in range(len(ARMS))]
     lost = [samples("loss", arm) for arm in ARMS]
     diverged(top, RATES, list(zip(colors, lost, strict=True)))
     bottom.set_yscale("log")
     for axis, title, left in ((top, "losses", "loss"), (bottom, "largest", "logit")):
         log_ticks(axis, RATES)
         name_axes(words, (axis, title, "rate", left))
-    look.legend(figure, columns=2)
-    look.footer(figure, record, words, words["band"])
+    figures.legend(figure, columns=2)
+    figures.footer(figure, record, words, words["band"])
     return figure

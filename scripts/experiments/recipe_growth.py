@@ -21,9 +21,9 @@ matrices, then on everything that learns.
 from functools import partial
 
 from scripts.measure.design import Design, Run
+from scripts.measure.experiment_words import design_words, figure_words
 from scripts.measure.records import Step
 from scripts.measure.spread import number
-from scripts.measure.texts import design_words, figure_words
 
 PARALLEL = True
 SEEDS = tuple(range(8))
@@ -416,15 +416,15 @@ LEAST = 0.03  # of the figure's axis; what is smaller is written at its edge
 def plot(record, words):
     from statistics import median
 
-    from scripts.measure import look
+    from scripts.measure import figures
 
     widths, _ = _grid(record)
-    figure, axis = look.new_figure(words, record, height=6.6)
+    figure, axis = figures.new_figure(words, record, height=6.6)
     places = list(range(len(RECIPES)))[::-1]
     for series, name in enumerate(("stream", "sgd", "signs")):
         for d in widths:
             sizes = [median(growth(record, r, d, name)) for r in RECIPES]
-            drawn = {**look.style(series), "linestyle": "none"}
+            drawn = {**figures.style(series), "linestyle": "none"}
             wide = d == widths[-1]
             for place, size in zip(places, sizes, strict=True):
                 if wide and size < LEAST:  # written side by side, at the edge
@@ -439,15 +439,15 @@ def plot(record, words):
                 label=words[name] if wide else None,
                 **drawn,
             )
-    axis.axvline(1, color=look.MUTED, linewidth=1)
+    axis.axvline(1, color=figures.MUTED, linewidth=1)
     for place in places[:-1]:
-        axis.axhline(place - 0.5, color=look.MUTED, linewidth=0.4, alpha=0.5)
+        axis.axhline(place - 0.5, color=figures.MUTED, linewidth=0.4, alpha=0.5)
     axis.set_yticks(places, [words[recipe] for recipe in RECIPES])
     axis.set_ylim(-0.6, len(RECIPES) - 0.4)
     axis.set(xscale="log", xlim=(LEAST, None))
-    look.plain_log(axis.xaxis)
+    figures.plain_log(axis.xaxis)
     axis.set_xlabel(words["factor"])
     axis.grid(visible=False, axis="y")
-    look.legend(figure, columns=1)
-    look.footer(figure, record, words, words["band"])
+    figures.legend(figure, columns=1)
+    figures.footer(figure, record, words, words["band"])
     return figure

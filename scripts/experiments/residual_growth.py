@@ -22,10 +22,10 @@ from functools import partial
 
 from scripts.measure.design import Design, Run
 from scripts.measure.draw import band, level, name_axes
-from scripts.measure.findings import Found, best, with_inf
+from scripts.measure.experiment_words import design_words, figure_words
+from scripts.measure.fact_formatting import Found, best, with_inf
 from scripts.measure.records import Step
 from scripts.measure.spread import integer, number, span
-from scripts.measure.texts import design_words, figure_words
 
 PARALLEL = True
 SEEDS = tuple(range(5))
@@ -571,14 +571,16 @@ def plot(record, words):
 
     from matplotlib.ticker import MaxNLocator, NullLocator
 
-    from scripts.measure import look
+    from scripts.measure import figures
 
     depths, rates = _depths(record), _rates(record)
     most = depths[-1]
-    figure, (worth, stream, tuning) = look.new_figure(words, record, rows=3, height=7.6)
+    figure, (worth, stream, tuning) = figures.new_figure(
+        words, record, rows=3, height=7.6
+    )
 
     for arm in ARMS:
-        drawn = look.style(arm) | {"markersize": 4.5}
+        drawn = figures.style(arm) | {"markersize": 4.5}
         costs = {rate: _half_costs(record, arm, most, rate) for rate in rates}
         known = [rate for rate in rates if costs[rate]]
         if arm != "post" and known:  # its upper half learned nothing: see the page
@@ -600,17 +602,17 @@ def plot(record, words):
         samples = list(zip(*[run for run in runs if None not in run], strict=True))
         if not samples:
             continue
-        drawn = look.ramp(series - 1) | {"markersize": 3.5}
+        drawn = figures.ramp(series - 1) | {"markersize": 3.5}
         text = words["untrained"] if rate is None else f"{rate:g}"
         if rate is None:
-            drawn |= {"color": look.MUTED, "linestyle": look.LINES[1]}
+            drawn |= {"color": figures.MUTED, "linestyle": figures.LINES[1]}
         band(stream, places, samples, drawn)
         ends.append((median(samples[-1]), text, drawn["color"]))
 
     level(tuning, rates[0], _frequency_loss(record), words["frequency"], line=2)
     for axis in (worth, stream):
         axis.set_yscale("log")
-        look.plain_log(axis.yaxis)
+        figures.plain_log(axis.yaxis)
     for axis in (worth, tuning):
         axis.set_xscale("log")
         axis.set_xticks(rates, [f"{rate:g}" for rate in rates])
@@ -622,7 +624,7 @@ def plot(record, words):
         (stream, "stream", "layer", "rms"),
         (tuning, "tuning", "rate", "loss"),
     )
-    look.label_ends(stream, ends)
-    look.legend(figure, *tuning.get_legend_handles_labels())
-    look.footer(figure, record, words, words["band"])
+    figures.label_ends(stream, ends)
+    figures.legend(figure, *tuning.get_legend_handles_labels())
+    figures.footer(figure, record, words, words["band"])
     return figure

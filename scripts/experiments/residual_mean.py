@@ -18,8 +18,8 @@ from functools import partial
 
 from scripts.measure.corpus import corpus, loss_of, sample
 from scripts.measure.design import Design, Run
+from scripts.measure.experiment_words import design_words, figure_words
 from scripts.measure.records import Step
-from scripts.measure.texts import design_words, figure_words
 
 PARALLEL = True
 SEEDS = tuple(range(5))
@@ -282,10 +282,10 @@ WORDS = figure_words(__file__)
 def plot(record, words):
     from matplotlib.ticker import MaxNLocator
 
-    from scripts.measure import look
+    from scripts.measure import figures
 
     d = record.rows[0]["d"]
-    figure, (top, bottom) = look.new_figure(
+    figure, (top, bottom) = figures.new_figure(
         words, record, rows=2, height=5.6, sharey=True
     )
 
@@ -293,7 +293,7 @@ def plot(record, words):
         profile = _profile(record, stage=stage, quantity=quantity, **wanted)
         places = range(1, len(profile) + 1)
         middle, low, high = ([100 * values[i] for values in profile] for i in range(3))
-        drawn = look.style(series)
+        drawn = figures.style(series)
         if stage == "before":
             drawn |= {"markerfacecolor": "none", "markeredgewidth": 1.2}
         axis.plot(places, middle, label=label, **drawn)
@@ -305,9 +305,9 @@ def plot(record, words):
     def chance(axis, share, label):
         axis.axhline(
             100 * share,
-            color=look.MUTED,
+            color=figures.MUTED,
             linewidth=1.2,
-            linestyle=look.LINES[2],
+            linestyle=figures.LINES[2],
             label=words[label],
         )
 
@@ -326,12 +326,12 @@ def plot(record, words):
         (top, "stream", "norms"),
         (bottom, "hidden", "layers"),
     ):
-        look.legend(axis)
+        figures.legend(axis)
         axis.set_title(words[title], pad=44)
         axis.set_xlabel(words[below])
         axis.set_yscale("log")
         axis.set_ylabel(words["share"])
         axis.xaxis.set_major_locator(MaxNLocator(integer=True))
-        look.plain_log(axis.yaxis)
-    look.footer(figure, record, words, words["band"])
+        figures.plain_log(axis.yaxis)
+    figures.footer(figure, record, words, words["band"])
     return figure

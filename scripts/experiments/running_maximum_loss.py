@@ -18,10 +18,10 @@ null where the run had ended without a finite loss.
 from functools import partial
 
 from scripts.measure.design import Design, Run
-from scripts.measure.findings import best, with_inf
+from scripts.measure.experiment_words import design_words, figure_words
+from scripts.measure.fact_formatting import best, with_inf
 from scripts.measure.records import Step
 from scripts.measure.spread import number, span
-from scripts.measure.texts import design_words, figure_words
 
 METHOD = (
     "Adam (betas 0.9 and 0.999), no weight decay, no clipping, no warm-up, linear "
@@ -346,12 +346,12 @@ WORDS = figure_words(__file__)
 def plot(record, words):
     from statistics import median
 
-    from scripts.measure import look
+    from scripts.measure import figures
     from scripts.measure.single import moments
 
     setting = SIZES[record.size]
     layers, d, rate = setting["opening"]
-    figure, axes = look.new_figure(
+    figure, axes = figures.new_figure(
         words, record, 2, 2, height=4.4, sharex=True, sharey="row"
     )
     bare = median(_losses(record, "no_layers", layers, d, rate))
@@ -360,16 +360,16 @@ def plot(record, words):
     for series, (arm, (top, below)) in enumerate(zip(ARMS, axes.T, strict=True)):
         chosen = {"arm": arm, "layers": layers, "d": d, "rate": rate}
         for run in record.select(quantity="held_out", **chosen):
-            colour = look.SERIES[1 - series]
+            colour = figures.SERIES[1 - series]
             top.plot(looks, run["values"], color=colour, linewidth=1, marker="none")
-        top.axhline(bare, color=look.MUTED, linewidth=1, linestyle=look.LINES[1])
+        top.axhline(bare, color=figures.MUTED, linewidth=1, linestyle=figures.LINES[1])
         top.set_title(words[arm])
         rows = _frames(record, arm, "gradient", SEEDS[0])
         _map(below, [values[::2] for values in rows], steps[::2])
         below.set_xlabel(words["step"])
     axes[0][0].set_ylabel(words["loss"])
     axes[1][0].set_ylabel(words["layer"])
-    look.footer(figure, record, words, words["band"])
+    figures.footer(figure, record, words, words["band"])
     return figure
 
 
@@ -377,13 +377,17 @@ def _map(axis, gradients: list[list[float]], steps) -> None:
     """A cell for each layer and frame: the darker, the smaller the gradient."""
     from math import log10
 
-    from scripts.measure import look
+    from scripts.measure import figures
 
     width = steps[1] - steps[0]
     for layer, values in enumerate(gradients):
         for step, value in zip(steps, values, strict=True):
             size = -7 if not value else max(-7.0, min(-3.0, log10(value)))
             sides = [step - width / 2, step + width / 2]
-            drawn = {"color": look.SERIES[0], "alpha": (size + 7) / 4, "linewidth": 0}
+            drawn = {
+                "color": figures.SERIES[0],
+                "alpha": (size + 7) / 4,
+                "linewidth": 0,
+            }
             axis.fill_between(sides, layer - 0.5, layer + 0.5, **drawn)
     axis.set_ylim(-0.5, len(gradients) - 0.5)

@@ -14,9 +14,9 @@ from functools import partial
 
 from scripts.measure.design import Design, Run
 from scripts.measure.draw import band, diverged, log_ticks
-from scripts.measure.findings import Found, best, with_inf
+from scripts.measure.experiment_words import design_words, figure_words
+from scripts.measure.fact_formatting import Found, best, with_inf
 from scripts.measure.records import Step
-from scripts.measure.texts import design_words, figure_words
 
 METHOD = (
     "AdamW, weight decay 0.1 on matrices, gradients clipped at norm 1, warm-up, then "
@@ -205,21 +205,21 @@ WORDS = figure_words(__file__)
 
 
 def plot(record, words):
-    from scripts.measure import look
+    from scripts.measure import figures
 
-    figure, axis = look.new_figure(words, record, height=4.6)
+    figure, axis = figures.new_figure(words, record, height=4.6)
     rates = _rates(record)
     losses = {arm: [_losses(record, arm, rate) for rate in rates] for arm in ARMS}
     for norm in NORMS:
         for line, kind in enumerate(SHIFTS):
-            style = look.style(norm) | {"linestyle": look.LINES[line]}
-            style |= {"marker": look.MARKERS[line], "markersize": 4.5}
+            style = figures.style(norm) | {"linestyle": figures.LINES[line]}
+            style |= {"marker": figures.MARKERS[line], "markersize": 4.5}
             arm = f"{norm}_{kind}"
             band(axis, rates, losses[arm], style | {"label": words[arm]}, alpha=0.08)
-    diverged(axis, rates, [(look.MUTED, losses[arm]) for arm in ARMS])
+    diverged(axis, rates, [(figures.MUTED, losses[arm]) for arm in ARMS])
     log_ticks(axis, rates)
     axis.set_xlabel(words["rate"])
     axis.set_ylabel(words["loss"])
-    look.legend(figure, columns=2)
-    look.footer(figure, record, words, words["band"])
+    figures.legend(figure, columns=2)
+    figures.footer(figure, record, words, words["band"])
     return figure

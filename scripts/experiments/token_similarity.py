@@ -23,9 +23,9 @@ from functools import partial
 
 from scripts.measure.design import Design, Run
 from scripts.measure.draw import band, log_ticks, name_axes
+from scripts.measure.experiment_words import design_words, figure_words
 from scripts.measure.records import Step
 from scripts.measure.spread import number
-from scripts.measure.texts import design_words, figure_words
 
 PARALLEL = True
 SEEDS = tuple(range(8))
@@ -477,11 +477,11 @@ WORDS = figure_words(__file__)
 def plot(record, words):
     from matplotlib.ticker import FuncFormatter, NullLocator
 
-    from scripts.measure import look
+    from scripts.measure import figures
 
     size = SIZES[record.size]
     (_, (d, _)), most = size["widths"], size["layers"]
-    figure, (top, bottom) = look.new_figure(words, record, rows=2, height=6.0)
+    figure, (top, bottom) = figures.new_figure(words, record, rows=2, height=6.0)
     for arm in SHOWN:
         runs = _runs(record, arm, "decoder", d, most)
         at = record.select(arm=arm, setting="decoder", d=d, layers=most)[0]["at"][1:]
@@ -490,7 +490,7 @@ def plot(record, words):
             _ratios(q, v)
             for q, v in zip(runs["grad_query"], runs["grad_value"], strict=True)
         ]
-        drawn = look.style(arm) | {"markersize": 4.5}
+        drawn = figures.style(arm) | {"markersize": 4.5}
         for axis, lines in ((top, apart), (bottom, ratio)):
             columns = [
                 [max(value or 0, 1e-9) for value in column]
@@ -505,9 +505,9 @@ def plot(record, words):
         ticks = [tick for tick in (1, 2, 4, 8, 16, 32, 64, 96) if tick <= most]
         log_ticks(axis, ticks)
         name_axes(words, (axis, name, "layer", "scale"))
-        look.plain_log(axis.yaxis)
+        figures.plain_log(axis.yaxis)
         axis.yaxis.set_minor_locator(NullLocator())
     bottom.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    look.legend(figure)
-    look.footer(figure, record, words, words["band"])
+    figures.legend(figure)
+    figures.footer(figure, record, words, words["band"])
     return figure

@@ -34,10 +34,10 @@ from functools import partial
 
 from scripts.measure.corpus import corpus, loss_of, sample
 from scripts.measure.design import Design, Run
-from scripts.measure.findings import Found, best, with_inf
+from scripts.measure.experiment_words import design_words, figure_words
+from scripts.measure.fact_formatting import Found, best, with_inf
 from scripts.measure.records import Step
 from scripts.measure.spread import integer, number
-from scripts.measure.texts import design_words, figure_words
 
 METHOD = (
     "Adam (betas 0.9 and 0.999) or SGD with momentum 0.9, no weight decay, LayerNorm "
@@ -553,11 +553,11 @@ def plot(record, words):
     """All final losses as they are: a dot a run, a colour a rate."""
     from math import isfinite
 
-    from scripts.measure import look
+    from scripts.measure import figures
 
     frequencies = _frequencies(record)
     counts = [len(arms) for arms in ARMS.values()]
-    figure, axes = look.new_figure(
+    figure, axes = figures.new_figure(
         words, record, rows=2, height=7.4, sharex=True, height_ratios=counts
     )
     every = [
@@ -571,7 +571,7 @@ def plot(record, words):
         for i, arm in enumerate(arms):
             every_rate = _losses(record, placement, arm).items()
             for series, (rate, losses) in enumerate(every_rate):
-                dots = look.ramp(series) | {"linestyle": "none"}
+                dots = figures.ramp(series) | {"linestyle": "none"}
                 place = i + 0.26 * (series - 1)
                 ended = list(filter(isfinite, losses))
                 if ended:
@@ -581,12 +581,12 @@ def plot(record, words):
                 else:
                     text = dict(color=dots["color"], fontsize="x-small", va="center")
                     axis.text(edge, place, words["diverged"], ha="right", **text)
-        dashes = dict(color=look.MUTED, linewidth=1, linestyle=look.LINES[1])
+        dashes = dict(color=figures.MUTED, linewidth=1, linestyle=figures.LINES[1])
         axis.axvline(frequencies, **dashes)
         axis.set_yticks(range(len(arms)), [words[arm] for arm in arms])
         axis.set_ylim(len(arms) - 0.4, -0.6)
         axis.set_title(words[placement])
     axes[-1].set_xlabel(words["loss"])
-    look.legend(figure, columns=3)
-    look.footer(figure, record, words, words["band"])
+    figures.legend(figure, columns=3)
+    figures.footer(figure, record, words, words["band"])
     return figure

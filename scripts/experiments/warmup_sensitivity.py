@@ -23,10 +23,10 @@ from functools import partial
 
 from scripts.measure.corpus import corpus, loss_of, sample
 from scripts.measure.design import Design, Run
-from scripts.measure.findings import Found, best
+from scripts.measure.experiment_words import design_words, figure_words
+from scripts.measure.fact_formatting import Found, best
 from scripts.measure.records import Step
 from scripts.measure.spread import integer, number
-from scripts.measure.texts import design_words, figure_words
 
 METHOD = (
     "Adam (betas 0.9 and 0.999), no weight decay, no clipping, LayerNorm everywhere; "
@@ -433,9 +433,9 @@ def plot(record, words):
     from matplotlib.patches import PathPatch
     from matplotlib.path import Path
 
-    from scripts.measure import look
+    from scripts.measure import figures
 
-    grey = dict(facecolor=look.PANEL)
+    grey = dict(facecolor=figures.PANEL)
     depths, rates = _depths(record), _rates(record)
     (frequencies,) = _timed(record, "frequencies")
     lines = [
@@ -447,7 +447,7 @@ def plot(record, words):
         ("" if warm else f"{layers} {words['layers']}") + f"{100 * warm:.0f} %"
         for layers, warm, _ in lines
     ]
-    figure, axes = look.new_figure(words, record, rows=4, height=8.6)
+    figure, axes = figures.new_figure(words, record, rows=4, height=8.6)
     found = {
         (variant, layers, warm, rate): _runs(
             record, variant=variant, layers=layers, warm_up=warm, learning_rate=rate
@@ -483,11 +483,13 @@ def plot(record, words):
                     at = x + 0.13 * (i - (failed - 1) / 2)
                     dots.append([(at - 0.004, y + 0.34), (at + 0.004, y + 0.34)])
         for shade, shapes in sorted(tiles.items()):
-            blue = dict(facecolor=look.SERIES[0], alpha=0.5 * shade / SHADES)
+            blue = dict(facecolor=figures.SERIES[0], alpha=0.5 * shade / SHADES)
             draw(axis, shapes, linewidth=0, **(blue if shade else grey))
         if dots:
             round_ends = dict(linewidth=3.2, capstyle="round")
-            draw(axis, dots, edgecolor=look.SERIES[1], facecolor="none", **round_ends)
+            draw(
+                axis, dots, edgecolor=figures.SERIES[1], facecolor="none", **round_ends
+            )
         axis.set_title(words[variant])
         axis.grid(False)
         axis.spines[:].set_visible(False)
@@ -499,5 +501,5 @@ def plot(record, words):
         names = [f"{rate:g}" if ends else "" for rate in rates]
         axis.set_xticks(range(len(rates)), names)
     axes[-1].set_xlabel(words["rate"])
-    look.footer(figure, record, words, words["band"])
+    figures.footer(figure, record, words, words["band"])
     return figure

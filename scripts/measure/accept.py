@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from types import ModuleType
 
-from scripts.measure import look, provenance
+from scripts.measure import figures, provenance
 from scripts.measure.digest import code_digest
 from scripts.measure.records import (
     EXPERIMENTS,
@@ -189,7 +189,7 @@ def _said(record: Record, module: ModuleType) -> str | None:
     try:
         facts = module.facts(record)
         for words in module.WORDS.values():
-            look.fill(words, facts)
+            figures.fill(words, facts)
     except Exception as error:  # whatever an experiment stumbles over
         rows = f"{len(record.rows)} rows"
         if record.steps:

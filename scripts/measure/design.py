@@ -15,7 +15,7 @@ Every experiment declares one and a page shows it folded, `[[ designs.<name> ]]`
         without_layers="no_layers",
         frozen={"pre": "pre_frozen", "post": "post_frozen"},
         runs=_runs,
-        **design_words(__file__),  # words and lacks, see texts.py
+        **design_words(__file__),  # words and lacks, see experiment_words.py
     )
 
 The laws in tests/test_designs.py hold each record against what is said with it. A

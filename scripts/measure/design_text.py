@@ -6,7 +6,7 @@ seeds, and what it lacks.
 
 from collections.abc import Iterable
 
-from scripts.measure import design, look
+from scripts.measure import design, figures
 from scripts.measure.records import Record, load_experiment
 
 LABELS = {
@@ -77,9 +77,9 @@ def described(record: Record, language: str, facts: dict) -> dict:
 def _read(record: Record, language: str, facts: dict) -> tuple:
     """The design, its texts, and what an arm is called: as in the figure, or so."""
     module = load_experiment(record.experiment)
-    words = look.fill(module.WORDS[language], facts)
+    words = figures.fill(module.WORDS[language], facts)
     labels, shape = LABELS[language], module.DESIGN
-    texts = look.fill(shape.words[language], facts)
+    texts = figures.fill(shape.words[language], facts)
     frozen = {twin: arm for arm, twin in shape.frozen.items()}
 
     def name(arm: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from math import isinf
 from statistics import median
 
-from scripts.measure import look
+from scripts.measure import figures
 
 MARKS = 4.5  # points: the marks of curves with many places
 
@@ -66,6 +66,8 @@ def name_axes(words: dict, *panels: tuple) -> None:
 
 def level(axis, x: float, height: float, text: str, line: int = 1) -> None:
     """A grey line across the panel, with its text below it from x on."""
-    axis.axhline(height, color=look.MUTED, linewidth=1.2, linestyle=look.LINES[line])
+    axis.axhline(
+        height, color=figures.MUTED, linewidth=1.2, linestyle=figures.LINES[line]
+    )
     below = dict(xytext=(0, -3), textcoords="offset points", va="top", ha="left")
-    axis.annotate(text, (x, height), color=look.MUTED, **below)
+    axis.annotate(text, (x, height), color=figures.MUTED, **below)

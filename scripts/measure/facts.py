@@ -12,9 +12,9 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from scripts.measure import design_text, look
+from scripts.measure import design_text, figures
+from scripts.measure.experiment_words import LANGUAGES
 from scripts.measure.records import ROOT, Record, load_experiment
-from scripts.measure.texts import LANGUAGES
 
 FOLDER = ROOT / "docs" / "facts"
 
@@ -33,7 +33,7 @@ def text(record: Record, facts: dict[str, str], used: Iterable[str]) -> str:
     held = {
         "facts": {name: str(facts[name]) for name in sorted(used) if name in facts},
         "figure": {
-            language: look.fill(
+            language: figures.fill(
                 {part: module.WORDS[language][part] for part in ("caption", "alt")},
                 facts,
             )

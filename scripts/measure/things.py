@@ -1,13 +1,13 @@
 """One thing, one colour, in every figure.
 
 A placement, a norm or a control of the logits has the same colour wherever it is
-drawn. A plot asks by name, `look.style("pre")`; whatever asks by number keeps the
+drawn. A plot asks by name, `figures.style("pre")`; whatever asks by number keeps the
 colours by their place in its own list.
 """
 
 from collections.abc import Iterable
 
-# Name of an arm: its place among look.SERIES, and how figures label it.
+# Name of an arm: its place among figures.SERIES, and how figures label it.
 THINGS: dict[str, tuple[int, frozenset[str]]] = {
     name: (place, frozenset(labels))
     for name, place, *labels in (

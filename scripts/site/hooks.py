@@ -20,11 +20,11 @@ from scripts.measure.records import RecordError  # noqa: E402
 from scripts.site.atlas import compare, downloads  # noqa: E402
 from scripts.site.data import citations, claims, facts, reference_lists  # noqa: E402
 from scripts.site.notebooks import judge, labs, page_notebooks, programs  # noqa: E402
-from scripts.site.pages import coloured, deeper, names, resolved  # noqa: E402
+from scripts.site.pages import coloured, deeper, macros, page_parts  # noqa: E402
 from scripts.site.pictures import explore, playground  # noqa: E402
 from scripts.site.publish import (  # noqa: E402
+    anki_decks,
     cards,
-    decks,
     llms,
     offline,
     policy,
@@ -95,14 +95,14 @@ def on_config(config, **_):
     reference_lists.read_again()
     facts.read_again()
     page_notebooks.read_again()
-    resolved.read_again()
+    page_parts.read_again()
     with one_line("generated files"):
         generated.check()
     with one_line("pages"):
         reference_lists.pages(config.theme["language"])
     with one_line("records"):
         facts.facts()
-        names.check_drawn(config.theme["language"])
+        macros.check_drawn(config.theme["language"])
     with one_line("references"):
         citations.references()
     with one_line("interview"):
@@ -137,7 +137,7 @@ def on_files(files, config, **_):
         downloads.add(files, config)
         compare.add(files, config)
     with one_line("decks"):
-        decks.add(files, config)
+        anki_decks.add(files, config)
     with one_line("judge"):
         judge.add(files, config)
     return files
@@ -151,7 +151,7 @@ def on_page_markdown(markdown, page, config, files, **_):
         programs.link(page, files)
         return markdown
     with one_line(_path(page.file, config)):
-        names.check_names(markdown)
+        macros.check_names(markdown)
     lie = config.extra.get("notebooks")
     lie = lie and f"{lie}/{config.theme['language']}"
     page_notebooks.link(page, files, lie)

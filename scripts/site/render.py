@@ -15,7 +15,7 @@ from pathlib import Path
 
 from scripts.errors import UserError
 from scripts.measure import facts as files
-from scripts.measure import look, records
+from scripts.measure import figures, records
 from scripts.measure.records import write_whole
 from scripts.site.data import facts
 from scripts.site.notebooks import lab_source
@@ -80,9 +80,9 @@ def _of_record(record: records.Record, used: Iterable[str]) -> list[Job]:
     write = _call(write_whole, path, text)
     found = [Job((path,), inputs, write, plain=True)]
     for language in LANGUAGES:
-        path = look.figure_path(record.experiment, record.machine, language)
-        inputs = look.figure_digest(record, language, facts)
-        found.append(Job((path,), inputs, _call(look.draw, record, language)))
+        path = figures.figure_path(record.experiment, record.machine, language)
+        inputs = figures.figure_digest(record, language, facts)
+        found.append(Job((path,), inputs, _call(figures.draw, record, language)))
     return found
 
 

@@ -14,7 +14,7 @@ from tests.browser.conftest import VIEWPORTS
 from tests.browser.crawl import Watch, axe_violations, fits
 from tests.explore.conftest import loaded
 from tests.lanes import first_quick
-from tests.pages.reading import EN
+from tests.pages.page_prose import EN
 
 HOST = "http://engine.test/"
 # What the modules compute, as one list of bits.

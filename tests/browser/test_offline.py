@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from scripts.site.publish import decks, offline
+from scripts.site.publish import anki_decks, offline
 from scripts.site.questions import interview
 from scripts.site.reading.source import LANGUAGES, ROOT
 from tests.site.conftest import Project
@@ -247,7 +247,7 @@ def test_zip_holds_the_folder(built):
     assert set(names) == {path.relative_to(built).as_posix() for path in files}
     for language in LANGUAGES:
         folder = f"{offline.NAME}/{language}/"
-        assert folder + decks.URI in names
+        assert folder + anki_decks.URI in names
         assert f"{folder}rmsnorm/rms-norm.ipynb" in names
 
 

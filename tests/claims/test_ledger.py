@@ -13,7 +13,7 @@ from scripts.site.data import citations, claims, reference_lists
 from scripts.site.reading import files, source
 from scripts.site.reading.source import LANGUAGES, SourceError, headings
 from tests.pages import test_parity
-from tests.pages.reading import EN, ZH
+from tests.pages.page_prose import EN, ZH
 
 PAGES = {"zh": ZH, "en": EN}
 TOPICS = claims.topics()

@@ -6,8 +6,8 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from tests.examine import planted
-from tests.examine.planted import HEADS, Attention, Block, D, Decoder, RMSNorm
+from tests.examine import faulty
+from tests.examine.faulty import HEADS, Attention, Block, D, Decoder, RMSNorm
 
 
 def norm(x):
@@ -364,7 +364,7 @@ def with_attention(attention):
     return lambda: Decoder(attention=attention)
 
 
-class Biased(planted.RMSNorm):
+class Biased(faulty.RMSNorm):
     """RMSNorm with a bias and a backward of its own, both right."""
 
     def __init__(self, d):
@@ -372,7 +372,7 @@ class Biased(planted.RMSNorm):
         self.bias = nn.Parameter(torch.zeros(d))
 
     def forward(self, x):
-        function = planted.OwnBackward.function
+        function = faulty.OwnBackward.function
         return function.apply(x.float(), self.weight, 1e-6).type_as(x) + self.bias
 
 
@@ -444,7 +444,7 @@ class DeepNorm(Block):
 
 def folded():
     """The second gain of every layer is folded into the matrix behind it."""
-    model = planted.trained(Decoder(), 1)
+    model = faulty.trained(Decoder(), 1)
     for layer in model.layers:
         layer.feed_forward[0].weight.data *= layer.norm_2.weight.data
         layer.norm_2.weight.data.fill_(1)
@@ -618,10 +618,10 @@ class Mixed(nn.Module):
 
 
 NO_ALARM = {
-    "gains trained around one": lambda: planted.trained(Decoder(), 1),
-    "1 + w trained around zero": lambda: planted.trained(Decoder(planted.Offset), 0),
+    "gains trained around one": lambda: faulty.trained(Decoder(), 1),
+    "1 + w trained around zero": lambda: faulty.trained(Decoder(faulty.Offset), 0),
     "a gain folded in every layer": folded,
-    "Post-Norm with a final norm": lambda: Decoder(block=planted.PostNorm),
+    "Post-Norm with a final norm": lambda: Decoder(block=faulty.PostNorm),
     "DeepNorm": lambda: Decoder(block=DeepNorm),
     "a learned factor on the stream": lambda: Decoder(block=Learned),
     "grouped queries": lambda: Decoder(attention=Grouped),

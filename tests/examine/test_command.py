@@ -15,7 +15,7 @@ from scripts.examine.load import Refusal, load
 from scripts.examine.words import RULES, WORDS
 
 ROOT = Path(__file__).resolve().parents[2]
-GIVEN = "tests.examine.given"
+GIVEN = "tests.examine.samples"
 
 
 def examine(*arguments, cwd=ROOT):
@@ -56,7 +56,7 @@ def refusal(spec: str, **options) -> str:
 def reported(tmp_path_factory):
     """A reader's own folder, the terminal's text, and the folder of the report."""
     folder = tmp_path_factory.mktemp("reader")
-    source = (ROOT / "tests" / "examine" / "planted.py").read_text(encoding="utf-8")
+    source = (ROOT / "tests" / "examine" / "faulty.py").read_text(encoding="utf-8")
     (folder / "mine.py").write_text(source, encoding="utf-8")
     asked = ("mine:NoFinal", "--report", "out", "--language", "en")
     status, out, errors = examine(*asked, cwd=folder)
@@ -141,7 +141,7 @@ def test_a_configuration_that_is_none(tmp_path, content, says):
         ((f"{GIVEN}:memory",), "needs more than"),
         ((f"{GIVEN}:dies",), "the process died with status 3"),
         ((f"{GIVEN}:hangs", "--seconds", "5"), "not done after 5 s"),
-        (("tests.examine.planted:clean", "--against", "lama"), "no row 'lama'; near"),
+        (("tests.examine.faulty:clean", "--against", "lama"), "no row 'lama'; near"),
         (("a:b", "--report", "README.md/x"), "cannot write to"),
         ((), "examine what?"),
         (("a:b", "--transformers", "c.json"), "not both"),

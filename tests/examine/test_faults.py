@@ -11,7 +11,7 @@ import torch
 from scripts.examine import faults, text
 from scripts.examine.load import BATCH, TOKENS, Loaded
 from scripts.examine.probe import probe
-from tests.examine import planted
+from tests.examine import faulty
 from tests.lanes import first_quick, quick_among
 
 
@@ -23,7 +23,7 @@ def seen(factory):
     torch.manual_seed(0)
     shape = (BATCH, TOKENS)
     random = torch.Generator().manual_seed(0)
-    tokens = torch.randint(3, planted.VOCABULARY, shape, generator=random)
+    tokens = torch.randint(3, faulty.VOCABULARY, shape, generator=random)
     return probe(Loaded("a model", factory().eval(), {"tokens": tokens}))
 
 
@@ -35,31 +35,31 @@ def one_thread():
     torch.set_num_threads(before)
 
 
-@pytest.mark.parametrize("name", planted.FOUND)
+@pytest.mark.parametrize("name", faulty.FOUND)
 def test_planted_bugs_are_found(name):
-    factory, rule = planted.FOUND[name]
+    factory, rule = faulty.FOUND[name]
     found = [entry[0] for entry in judged(factory)["faults"]]
     assert rule in found, found
 
 
 def test_a_clean_model_raises_no_alarm():
-    found = judged(planted.clean, causal=True)
+    found = judged(faulty.clean, causal=True)
     assert found == {"faults": [], "remarks": [], "reads": "past"}
 
 
-@pytest.mark.parametrize("name", planted.NOT_FOUND)
+@pytest.mark.parametrize("name", faulty.NOT_FOUND)
 def test_what_is_listed_as_not_detectable_is_not(name):
-    factory, _ = planted.NOT_FOUND[name]
+    factory, _ = faulty.NOT_FOUND[name]
     assert judged(factory)["faults"] == []
 
 
 def test_a_missing_mask_is_a_fault_where_the_reader_says_so():
-    factory, _ = planted.NOT_FOUND["no causal mask in any layer"]
+    factory, _ = faulty.NOT_FOUND["no causal mask in any layer"]
     found = judged(factory, causal=True)
     assert {entry[0] for entry in found["faults"]} == {"later-causal"}
 
 
-class OneSide(planted.Block):
+class OneSide(faulty.Block):
     """The residual of the attention is taken behind the norm."""
 
     def forward(self, x):
@@ -80,12 +80,12 @@ def idle(block):
     class Idle(block):
         def __init__(self, norm, attention):
             super().__init__(norm, attention)
-            self.unused = norm(planted.D)
+            self.unused = norm(faulty.D)
 
     return Idle
 
 
-class Bare(planted.Decoder):
+class Bare(faulty.Decoder):
     """No final norm."""
 
     def forward(self, tokens):
@@ -95,13 +95,13 @@ class Bare(planted.Decoder):
 @pytest.mark.parametrize(
     ("block", "placement"),
     [
-        (planted.Block, "Placement: pre."),
+        (faulty.Block, "Placement: pre."),
         (OneSide, "Attention residual after the norm, FFN pre."),
         (BothSides, "Placement: residual after the norm."),
     ],
 )
 def test_a_norm_that_never_runs_does_not_hide_the_placement(block, placement):
-    (row,) = seen(planted.block(idle(block))).rows
+    (row,) = seen(faulty.block(idle(block))).rows
     english = text.row_lines(row, "en")
     assert english[0].endswith(placement)
     assert english[1] == "resolved in part: norms that never ran: unused."
@@ -110,7 +110,7 @@ def test_a_norm_that_never_runs_does_not_hide_the_placement(block, placement):
     assert chinese[0].startswith("位置：") and "unused" not in chinese[0]
 
 
-class Shared(planted.Decoder):
+class Shared(faulty.Decoder):
     """The blocks' second norms are one module, which is the final norm as well."""
 
     def __init__(self):
@@ -122,41 +122,41 @@ class Shared(planted.Decoder):
 def test_a_norm_of_several_names_is_called_under_one():
     assert "idle" not in {rule for rule, *_ in judged(Shared)["faults"]}
     assert "idle" in {
-        rule for rule, *_ in judged(planted.block(idle(planted.Block)))["faults"]
+        rule for rule, *_ in judged(faulty.block(idle(faulty.Block)))["faults"]
     }
 
 
 def test_two_reasons_are_both_in_words():
-    (row,) = seen(planted.block(idle(planted.Block))).rows
+    (row,) = seen(faulty.block(idle(faulty.Block))).rows
     row["reason"] += "; roots that no probe tells: sqrt in attention (a.py:1)"
     said = text.row_lines(row, "zh")[1]
     assert said.startswith("只解出一部分：有归一化层没有跑到：unused；逐行开根")
     assert "roots" not in said
 
 
-@pytest.mark.parametrize("block", first_quick(planted.Block, OneSide, BothSides))
+@pytest.mark.parametrize("block", first_quick(faulty.Block, OneSide, BothSides))
 def test_no_final_norm_whatever_the_placement(block):
     found = judged(lambda: Bare(block=block))
     assert ["no-final", ["layers"], []] in found["faults"]
-    assert "no-final" not in [r for r, *_ in judged(planted.block(block))["faults"]]
+    assert "no-final" not in [r for r, *_ in judged(faulty.block(block))["faults"]]
 
 
 def test_a_residual_behind_the_norm():
-    rules = {entry[0]: entry for entry in judged(planted.block(OneSide))["faults"]}
+    rules = {entry[0]: entry for entry in judged(faulty.block(OneSide))["faults"]}
     assert rules["branches-differ"][1] == [f"layers.{i}" for i in range(3)]
-    found = judged(planted.block(BothSides))
+    found = judged(faulty.block(BothSides))
     assert found["faults"] == []
     assert [entry[0] for entry in found["remarks"]] == ["residual-normed"]
 
 
 def test_post_norm_needs_no_final_norm():
-    found = judged(lambda: Bare(block=planted.PostNorm))
+    found = judged(lambda: Bare(block=faulty.PostNorm))
     assert {entry[0] for entry in found["faults"]} == {"idle"}  # Bare's own norm
 
 
 def test_a_finding_is_said_once_and_of_the_first_layer_too():
-    found = judged(planted.block(planted.NormOnStream))
-    places = [f"layers.{i}" for i in range(planted.LAYERS)]
+    found = judged(faulty.block(faulty.NormOnStream))
+    places = [f"layers.{i}" for i in range(faulty.LAYERS)]
     assert ["stream-normed", places, []] in found["faults"]
     assert found["remarks"] == []
 
@@ -169,7 +169,7 @@ def test_a_finding_is_said_once_and_of_the_first_layer_too():
     ),
 )
 def test_a_large_epsilon_of_small_heads(kind, eps):
-    found = seen(lambda: planted.Decoder(lambda d: kind(d, eps=eps)))
+    found = seen(lambda: faulty.Decoder(lambda d: kind(d, eps=eps)))
     (row,) = found.rows
     said = {norm[1]: (norm[6], norm[7].partition(" ")[0]) for norm in row["norms"]}
     assert set(said.values()) == {(eps, "gain")}
@@ -179,10 +179,10 @@ def test_a_large_epsilon_of_small_heads(kind, eps):
 
 
 def test_batchnorm_is_said_to_be_unread_and_all_of_them_are_named():
-    found = seen(lambda: planted.Decoder(planted.Running))
+    found = seen(lambda: faulty.Decoder(faulty.Running))
     line = text.row_lines(found.rows[0], "en")[0]
     assert line.startswith("Placement: not read where BatchNorm stands (`norm_1`")
     places = [e[1] for e in faults.judged(found, False)["faults"] if e[0] == "train"]
     norms = ("norm_1", "attention.q_norm", "attention.k_norm", "norm_2")
-    held = {f"layers.{i}.{name}" for i in range(planted.LAYERS) for name in norms}
+    held = {f"layers.{i}.{name}" for i in range(faulty.LAYERS) for name in norms}
     assert {p for some in places for p in some} == held | {"norm"}

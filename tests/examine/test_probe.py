@@ -11,8 +11,8 @@ from torch.nn import functional as F
 from scripts.examine import compare, faults, text
 from scripts.examine.load import Loaded, Refusal, _guess, load
 from scripts.examine.probe import inlined, probe
-from tests.examine import planted
-from tests.examine.planted import Attention, Block, D, Decoder, RMSNorm
+from tests.examine import faulty
+from tests.examine.faulty import Attention, Block, D, Decoder, RMSNorm
 
 PRE = ["a = x + Attention(N[norm_1](x))", "y = a + FFN(N[norm_2](a))"]
 
@@ -20,7 +20,7 @@ PRE = ["a = x + Attention(N[norm_1](x))", "y = a + FFN(N[norm_2](a))"]
 def probed(model, **given):
     torch.manual_seed(0)
     if not given:
-        given = {"tokens": torch.randint(3, planted.VOCABULARY, (2, 11))}
+        given = {"tokens": torch.randint(3, faulty.VOCABULARY, (2, 11))}
     return probe(Loaded("a model", model.eval(), given))
 
 
@@ -104,7 +104,7 @@ class InAFunction(Attention):
 
     def heads(self, x):
         q, k, v = (
-            t.unflatten(-1, (planted.HEADS, -1)).transpose(1, 2)
+            t.unflatten(-1, (faulty.HEADS, -1)).transpose(1, 2)
             for t in self.qkv(x).chunk(3, -1)
         )
         return unit(q), unit(k), v
@@ -270,7 +270,7 @@ def both(model, other):
 
 
 def fresh(model):
-    tokens = torch.randint(3, planted.VOCABULARY, (2, 11))
+    tokens = torch.randint(3, faulty.VOCABULARY, (2, 11))
     return Loaded("another", model.eval(), {"tokens": tokens})
 
 
@@ -291,13 +291,13 @@ def test_the_first_difference_by_layer_and_module():
 
 def test_what_follows_the_layers():
     other = Decoder()
-    other.norm = planted.CentredRMSNorm(D)
+    other.norm = faulty.CentredRMSNorm(D)
     found = both(Decoder(), fresh(other))
     assert found["shared"] == [["behind"]]
 
 
 def test_weights_that_cannot_be_shared():
-    found = both(Decoder(), fresh(planted.NoFinal()))
+    found = both(Decoder(), fresh(faulty.NoFinal()))
     assert found["shared"] == [["not-shared", ["missing", "norm.weight"]]]
 
 
@@ -317,7 +317,7 @@ def lines(model, other, language):
 
 
 def test_what_differs_alike_is_said_once():
-    here, there = Decoder(planted.OtherEps), Decoder()
+    here, there = Decoder(faulty.OtherEps), Decoder()
     english, chinese = (lines(here, there, x)[0] for x in ("en", "zh"))
     places = "before attention, before the FFN, q, k, final"
     assert english.replace("`", "") == f"ε ({places}): 1e-5 here; 1e-6 there"
@@ -325,19 +325,19 @@ def test_what_differs_alike_is_said_once():
 
 
 def test_an_epsilon_outside_the_root_is_no_missing_one():
-    said = lines(Decoder(planted.EpsOutside), Decoder(), "en")
+    said = lines(Decoder(faulty.EpsOutside), Decoder(), "en")
     assert said[0].endswith("1e-6 outside the root here; 1e-6 there")
     assert "none" not in said[0]
     assert said[0].startswith("ε")
 
 
 def test_a_rounding_that_is_not_read_has_a_word():
-    said = lines(Decoder(), Decoder(planted.OverTokens), "en")
+    said = lines(Decoder(), Decoder(faulty.OverTokens), "en")
     (rounding,) = [line for line in said if line.startswith("rounding")]
     assert rounding.endswith("→ float32 here; not read there")
     (rounding,) = [
         line
-        for line in lines(Decoder(), Decoder(planted.OverTokens), "zh")
+        for line in lines(Decoder(), Decoder(faulty.OverTokens), "zh")
         if line.startswith("舍入")
     ]
     assert rounding.endswith("；未读出（对方）")
@@ -359,14 +359,14 @@ def test_layers_are_said_to_be_of_a_list():
 
 
 def test_axes_in_brackets_are_explained():
-    (row,) = probed(Decoder(planted.OverTokens)).rows
+    (row,) = probed(Decoder(faulty.OverTokens)).rows
     assert text.row_lines(row, "en")[-1].startswith("[1, 2]: axes")
     (row,) = probed(Decoder()).rows
     assert "axes" not in "".join(text.row_lines(row, "en"))
 
 
 def test_a_result_in_another_dtype_than_the_input():
-    (row,) = probed(Decoder(planted.HalfSquares)).rows
+    (row,) = probed(Decoder(faulty.HalfSquares)).rows
     listed = "\n".join(text.row_lines(row, "en"))
     assert "dtype → float32" not in listed
 

@@ -9,7 +9,7 @@ from torch import nn
 
 from scripts.examine import compare, report, stored, text
 from scripts.examine.load import BATCH, TOKENS, Loaded
-from tests.examine.planted import VOCABULARY, Block, D, Decoder, RMSNorm
+from tests.examine.faulty import VOCABULARY, Block, D, Decoder, RMSNorm
 from tests.examine.test_faults import one_thread  # noqa: F401
 
 

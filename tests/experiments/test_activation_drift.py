@@ -8,7 +8,7 @@ import torch
 from torch.nn import functional as F
 
 from scripts.experiments import activation_drift
-from tests.tiny import check_facts, draw, select
+from tests.experiment_checks import check_facts, draw, select
 
 SETTING = activation_drift.SIZES["tiny"]
 LINES = [4] * 6 + [3] * 6

@@ -4,7 +4,12 @@ import pytest
 import torch
 
 from scripts.experiments import attachment_overhead as experiment
-from tests.tiny import check_facts, check_facts_and_words, draw, tiny_record
+from tests.experiment_checks import (
+    check_facts,
+    check_facts_and_words,
+    draw,
+    tiny_record,
+)
 
 OURS = [way for way in experiment.WAYS if not way.startswith("F.")]
 OPERATORS = [way for way in OURS if way != experiment.FUNCTION]

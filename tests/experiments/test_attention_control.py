@@ -9,7 +9,7 @@ from scripts.experiments import attention_control
 from scripts.experiments.attention_control import ARMS, CONTROLS, RATES, SEEDS
 from scripts.measure.corpus import loss_of
 from snippets.qk_norm.attention import largest_logit
-from tests.tiny import check_facts, draw, select, with_values
+from tests.experiment_checks import check_facts, draw, select, with_values
 
 TINY = attention_control.SIZES["tiny"]
 LINES = [len(ARMS) + len(CONTROLS), 7]

@@ -14,7 +14,7 @@ from scripts.measure.together import Together, alone, warm_up
 from snippets.batch_norm_vs_layer_norm.norms import BatchNorm
 from snippets.batch_norm_vs_layer_norm.padding import MaskedBatchNorm
 from snippets.rms_norm.small_decoder import SmallDecoder
-from tests.tiny import check_facts, plain_step, select
+from tests.experiment_checks import check_facts, plain_step, select
 
 TINY, RATES = experiment.SIZES["tiny"], experiment.RATES
 SEEDS = list(experiment.SEEDS)

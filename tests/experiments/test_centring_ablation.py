@@ -11,7 +11,7 @@ from scripts.measure.corpus import loss_of
 from scripts.measure.together import alone, warm_up
 from snippets.layer_norm.reference import layer_norm
 from snippets.rms_norm.reference import rms_norm
-from tests.tiny import check_facts, plain_step, select, with_values
+from tests.experiment_checks import check_facts, plain_step, select, with_values
 
 SIZE = centring_ablation.SIZES["tiny"]
 LINES = [4, 4, 4, 6]

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from scripts.measure import digest, look, runner
+from scripts.measure import digest, figures, runner
 from scripts.measure.records import load_experiment
 
 NAME = "cpu_roofline"
@@ -114,9 +114,9 @@ def test_the_kernel_is_not_ahead_where_another_is_faster(module, record):
 
 @pytest.mark.parametrize("lang", ["zh", "en"])
 def test_plot(module, record, lang, monkeypatch, tmp_path):
-    monkeypatch.setattr(look, "FONT_FILE", tmp_path / "none.ttf")
-    words = {**look.fill(module.WORDS[lang], module.facts(record)), "lang": lang}
-    svg = look.svg_text(module.plot(record, words), "x")
+    monkeypatch.setattr(figures, "FONT_FILE", tmp_path / "none.ttf")
+    words = {**figures.fill(module.WORDS[lang], module.facts(record)), "lang": lang}
+    svg = figures.svg_text(module.plot(record, words), "x")
     for key in ("stream", *module.DRAWN):
         assert words[key] in svg
     for key in ("title", "caption", "alt", "band"):

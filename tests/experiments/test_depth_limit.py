@@ -10,7 +10,7 @@ from scripts.experiments import depth_limit
 from scripts.measure import design
 from scripts.measure.records import find
 from scripts.measure.together import warm_up
-from tests.tiny import check_facts, draw, plain_step, select, with_values
+from tests.experiment_checks import check_facts, draw, plain_step, select, with_values
 
 TINY = depth_limit.SIZES["tiny"]
 SEEDS = list(depth_limit.SEEDS)

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from scripts.experiments import fp16_overflow
-from tests.tiny import check_facts, draw, select
+from tests.experiment_checks import check_facts, draw, select
 
 LINES = [4] * 6
 

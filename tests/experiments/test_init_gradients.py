@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from scripts.experiments import init_gradients
-from tests.tiny import check_facts, draw, select, with_values
+from tests.experiment_checks import check_facts, draw, select, with_values
 
 TINY = init_gradients.SIZES["tiny"]
 SEEDS = list(init_gradients.SEEDS)

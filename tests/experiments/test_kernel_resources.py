@@ -11,7 +11,7 @@ from scripts.experiments import kernel_resources
 from scripts.measure.kernels import compiled
 from scripts.measure.records import RecordError, find
 from snippets.triton_rms_norm import launch as rms_norm_launch
-from tests.tiny import draw, select, tiny_record
+from tests.experiment_checks import draw, select, tiny_record
 
 WAYS = ("forward", "backward")
 HELD = 2**17  # float32 numbers: 128 a thread of 1024 threads, which have 64 registers

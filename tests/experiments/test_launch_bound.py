@@ -6,7 +6,7 @@ import pytest
 
 from scripts.experiments import launch_bound
 from tests.benchmark import check_gaps
-from tests.tiny import draw, select
+from tests.experiment_checks import draw, select
 
 
 def test_rows(rows):

@@ -9,7 +9,7 @@ import torch
 from scripts.experiments import layer_worth, residual_growth
 from scripts.experiments.layer_worth import ARMS, CONTROLS, FROZEN, SEEDS
 from scripts.measure.corpus import loss_of
-from tests.tiny import check_facts, draw, select, with_values
+from tests.experiment_checks import check_facts, draw, select, with_values
 
 TINY = layer_worth.SIZES["tiny"]
 SCALES = {"rms", "update", "cosine", "without_layer"}

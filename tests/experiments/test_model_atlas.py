@@ -15,7 +15,7 @@ from scripts.experiments.atlas.examine import COLUMNS, row
 from scripts.experiments.atlas.isolate import isolated
 from scripts.experiments.atlas.trace import follow
 from scripts.measure.records import Record, rows_problem
-from tests.tiny import check_facts, draw, tiny_record, tiny_rows
+from tests.experiment_checks import check_facts, draw, tiny_record, tiny_rows
 
 LLAMA_SOURCE = "modeling_llama.py"
 

@@ -4,8 +4,8 @@ import pytest
 
 from scripts.experiments import norm_bandwidth
 from tests.benchmark import check_gaps, check_plot, check_rows
+from tests.experiment_checks import timed_by_bytes
 from tests.kernel_gate import INTERPRETED
-from tests.tiny import timed_by_bytes
 
 pytestmark = INTERPRETED
 

@@ -12,7 +12,7 @@ from snippets.normalized_transformer.model import normalize_weights
 from snippets.rms_norm.reference import RMSNorm
 from snippets.without_normalization.reference import DynamicTanh
 from snippets.without_normalization.residual import ScaledResidual
-from tests.tiny import check_facts, draw, plain_step, select, with_values
+from tests.experiment_checks import check_facts, draw, plain_step, select, with_values
 
 TINY = norm_free.SIZES["tiny"]
 SEEDS = list(norm_free.SEEDS)

@@ -8,7 +8,7 @@ import torch
 from scripts.experiments import norm_free_control
 from scripts.experiments.norm_free_control import ARMS, CONTROLS, FROZEN, RATES, SEEDS
 from scripts.measure.corpus import loss_of
-from tests.tiny import check_facts, draw, select, with_values
+from tests.experiment_checks import check_facts, draw, select, with_values
 
 TINY = norm_free_control.SIZES["tiny"]
 LINES = [len(ARMS) + len(set(CONTROLS))]

@@ -5,12 +5,12 @@ from dataclasses import replace
 import pytest
 
 from scripts.experiments import norm_prediction as prediction
-from scripts.measure import digest, look, records
+from scripts.measure import digest, figures, records
+from scripts.measure.experiment_words import LANGUAGES
 from scripts.measure.kernels import cards, report, rows
 from scripts.measure.kernels.cells import moved
 from scripts.measure.records import rows_problem
-from scripts.measure.texts import LANGUAGES
-from tests.tiny import draw, select, tiny_record
+from tests.experiment_checks import draw, select, tiny_record
 
 COMMAND = "python scripts/build.py measure norm_prediction"
 H100 = cards.CARDS["h100"]
@@ -171,7 +171,7 @@ def test_plot(record, lang):
     labels = figure.axes[0].get_legend_handles_labels()[1]
     assert len(figure.axes) == 2 and len(labels) == 3  # forward both norms are one line
     footer = " ".join(text.get_text() for text in figure.texts)
-    dated = look.FOOTER[lang]["date"].format(record.date)
+    dated = figures.FOOTER[lang]["date"].format(record.date)
     assert record.date in footer and dated not in footer  # nothing was measured
     apart = [
         row | {"share": row["share"] - (row["operation"] == "layer_norm") / 50}

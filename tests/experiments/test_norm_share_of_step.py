@@ -8,7 +8,7 @@ import torch
 from scripts.experiments import norm_share_of_step
 from scripts.measure.records import rows_problem
 from tests.benchmark import gpu_record
-from tests.tiny import draw, select
+from tests.experiment_checks import draw, select
 
 TINY = norm_share_of_step.SIZES["tiny"]
 

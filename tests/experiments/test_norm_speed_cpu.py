@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from scripts.measure import digest, look, records, runner, spread
+from scripts.measure import digest, figures, records, runner, spread
 from scripts.measure.records import load_experiment
 
 NAME = "norm_speed_cpu"
@@ -164,7 +164,7 @@ def test_word_tables_have_equal_keys_and_known_facts(module, record):
     assert module.WORDS["zh"].keys() == module.WORDS["en"].keys()
     facts = module.facts(record)
     for lang in ("zh", "en"):
-        filled = look.fill(module.WORDS[lang], facts)
+        filled = figures.fill(module.WORDS[lang], facts)
         for key in ("title", "caption", "alt", "band"):
             assert not re.search(r"[{}]", filled[key])
         assert filled["panel"].format(rows=1, width=2)
@@ -172,10 +172,10 @@ def test_word_tables_have_equal_keys_and_known_facts(module, record):
 
 @pytest.mark.parametrize("lang", ["zh", "en"])
 def test_plot(module, record, lang, monkeypatch, tmp_path):
-    monkeypatch.setattr(look, "FONT_FILE", tmp_path / "none.ttf")
-    words = {**look.fill(module.WORDS[lang], module.facts(record)), "lang": lang}
+    monkeypatch.setattr(figures, "FONT_FILE", tmp_path / "none.ttf")
+    words = {**figures.fill(module.WORDS[lang], module.facts(record)), "lang": lang}
     figure = module.plot(record, words)
-    svg = look.svg_text(figure, "x")
+    svg = figures.svg_text(figure, "x")
     for provider, _ in module.ORDER:
         assert svg.count(words[provider]) >= 2  # both panels
         middle = MILLISECONDS[provider] / 1000

@@ -7,7 +7,7 @@ import torch
 
 from scripts.experiments import normformer_speed as experiment
 from scripts.measure.corpus import corpus, loss_of, sample
-from tests.tiny import check_facts, draw, plain_step, select, with_values
+from tests.experiment_checks import check_facts, draw, plain_step, select, with_values
 
 TINY = experiment.SIZES["tiny"]
 SEEDS = list(experiment.SEEDS)

@@ -11,7 +11,7 @@ from scripts.measure.together import Together, warm_up
 from snippets.qk_norm.attention import Attention, largest_logit
 from snippets.qk_norm.clip import qk_clip
 from snippets.soft_capping.reference import soft_cap
-from tests.tiny import check_facts, select, with_values
+from tests.experiment_checks import check_facts, select, with_values
 
 TINY = qk_norm_stability.SIZES["tiny"]
 SEEDS = list(qk_norm_stability.SEEDS)

@@ -5,7 +5,7 @@ import torch
 
 from scripts.experiments import qk_update_loss
 from scripts.experiments.qk_update_loss import ARMS, CONTROLS, RATES, SEEDS
-from tests.tiny import select, with_values
+from tests.experiment_checks import select, with_values
 
 TINY = qk_update_loss.SIZES["tiny"]
 LINES = [len(ARMS) + 1, len(ARMS)]

@@ -7,7 +7,7 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from scripts.experiments import recipe_growth as experiment
-from tests.tiny import draw, select
+from tests.experiment_checks import draw, select
 
 TINY = experiment.SIZES["tiny"]
 

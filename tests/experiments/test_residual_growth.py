@@ -9,7 +9,7 @@ from scripts.experiments import residual_growth
 from scripts.measure.corpus import corpus, loss_of, sample
 from scripts.measure.records import Record
 from scripts.measure.together import alone, warm_up
-from tests.tiny import check_facts, draw, plain_step, select, with_values
+from tests.experiment_checks import check_facts, draw, plain_step, select, with_values
 
 TINY = residual_growth.SIZES["tiny"]
 SEEDS = list(residual_growth.SEEDS)

@@ -7,7 +7,7 @@ import torch
 
 from scripts.experiments import residual_mean
 from snippets.rms_norm.small_decoder import SmallDecoder
-from tests.tiny import check_facts, draw, select, with_values
+from tests.experiment_checks import check_facts, draw, select, with_values
 
 LINES = [4, 7]
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from scripts.experiments import running_maximum_loss as experiment
-from tests.tiny import draw, plain_step, select
+from tests.experiment_checks import draw, plain_step, select
 
 TINY = experiment.SIZES["tiny"]
 

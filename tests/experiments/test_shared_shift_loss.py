@@ -6,7 +6,7 @@ import torch
 
 from scripts.experiments import shared_shift_loss
 from scripts.experiments.shared_shift_loss import ARMS, NORMS, SEEDS, SHIFTS
-from tests.tiny import select, with_values
+from tests.experiment_checks import select, with_values
 
 TINY = shared_shift_loss.SIZES["tiny"]
 LINES = [len(ARMS)]

@@ -7,7 +7,7 @@ import torch
 from torch.nn import functional as F
 
 from scripts.experiments import token_similarity as experiment
-from tests.tiny import check_facts, select, with_values
+from tests.experiment_checks import check_facts, select, with_values
 
 TINY = experiment.SIZES["tiny"]
 SEEDS = list(experiment.SEEDS)

@@ -8,7 +8,7 @@ import torch
 from scripts.experiments import warmup_causes
 from scripts.measure.corpus import corpus, loss_of, sample
 from scripts.measure.together import Together
-from tests.tiny import check_facts, draw, plain_step, select, with_values
+from tests.experiment_checks import check_facts, draw, plain_step, select, with_values
 
 TINY = warmup_causes.SIZES["tiny"]
 SEEDS = list(warmup_causes.SEEDS)

@@ -11,7 +11,7 @@ from scripts.site.data import claims
 from scripts.site.pictures import explore
 from scripts.site.reading.source import LANGUAGES
 from tests.pages import numbers, prose, test_numbers, test_terms
-from tests.pages.reading import EN
+from tests.pages.page_prose import EN
 
 NAMES = explore.names()
 MOST_BYTES = 60_000  # script and style of a page with one figure, compressed

@@ -6,12 +6,12 @@ import pytest
 
 from scripts.measure import records
 from scripts.site.data import citations, claims
-from scripts.site.pages import names
+from scripts.site.pages import macros
 from scripts.site.questions import interview
 from scripts.site.reading import files
 from scripts.site.reading.source import LANGUAGES, SNIPPETS, SourceError, headings
 from tests.pages import test_terms
-from tests.pages.reading import EN, ZH
+from tests.pages.page_prose import EN, ZH
 
 PAGES = {"zh": ZH, "en": EN}
 BANK = [row for _, row in interview.bank()]
@@ -93,7 +93,7 @@ def test_evidence_leads_somewhere(row, obeyed):
 def test_names_exist(row):
     for _, text in texts(row):
         for lang in LANGUAGES:
-            names.check_names(text[lang])
+            macros.check_names(text[lang])
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row["id"])

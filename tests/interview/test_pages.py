@@ -8,12 +8,12 @@ from itertools import pairwise
 import pytest
 
 from scripts.site.data import claims, reference_lists
-from scripts.site.pages import resolved
+from scripts.site.pages import page_parts
 from scripts.site.questions import interview, interview_pages
 from scripts.site.questions.interview import GROUPS
 from scripts.site.reading.source import LANGUAGES, ROOT, SourceError, headings
 from tests.interview.test_bank import GOOD, GOOD_ITEM
-from tests.pages.reading import EN, ZH
+from tests.pages.page_prose import EN, ZH
 
 PAGES = {"zh": ZH, "en": EN}
 RMS_NORM = "rmsnorm/rms-norm.md"
@@ -211,7 +211,7 @@ def test_the_answer_of_a_follow_up_is_folded_behind_it(language, monkeypatch):
     assert f"\n    {quoted}\n" in made
     page = ROOT / "docs" / language / "pages/interview/rms-norm.md"
     text = "\n".join(
-        part.text for part in resolved.parts(page, language, "https://a.org/")
+        part.text for part in page_parts.parts(page, language, "https://a.org/")
     )
     assert text.split(f"**{label}{hard[language]}**")[1].split()[0] == answer
 
@@ -283,7 +283,7 @@ def test_programs_read_plain_markdown(monkeypatch):
         ("quiz-methods", ["A?", "-  A. A.", " is right.", "- **A**: B."]),
         ("index", ["/interview/rms-norm/#b)\n", "(https://example.org/)"]),
     ):
-        parts = resolved.parts(folder / f"{name}.md", "en", "https://example.org/en/")
+        parts = page_parts.parts(folder / f"{name}.md", "en", "https://example.org/en/")
         text = "\n".join(part.text for part in parts)
         assert not re.search(r"</?\w+[ >]|\?\?\?|\[\[|\.public", text), text
         for words in wanted:

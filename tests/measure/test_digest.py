@@ -94,7 +94,7 @@ def tree(tmp_path):
     write("scripts/experiments/parts/deeper.py", "SIX = 6\nFIVE = 5\n")
     write("scripts/experiments/two.py", SIBLING)
     write("scripts/measure/records.py", "class Step: ...\nclass Record: ...\n")
-    write("scripts/measure/look.py", "INK = 0\n")
+    write("scripts/measure/figures.py", "INK = 0\n")
     return tmp_path
 
 
@@ -128,7 +128,7 @@ HARMLESS = {
     "helper not used": ("scripts/measure/counting.py", "return 2", "return 3"),
     "part not used": ("scripts/experiments/parts/deep.py", "return 8", "return 9"),
     "number not used": ("scripts/experiments/parts/deeper.py", "FIVE = 5", "FIVE = 4"),
-    "look": ("scripts/measure/look.py", "INK = 0", "INK = 1"),
+    "look": ("scripts/measure/figures.py", "INK = 0", "INK = 1"),
     "records": ("scripts/measure/records.py", "...", "x = 1"),
     "class not used": (EXPERIMENT, "WORDS =", "class Pen: ...\n\nWORDS ="),
     "growing what is not used": (EXPERIMENT, '"blue"', '"blue"\nCOLOUR += "ish"'),

@@ -3,7 +3,7 @@
 import pytest
 from matplotlib.colors import to_hex
 
-from scripts.measure import draw, look
+from scripts.measure import draw, figures
 
 
 @pytest.fixture
@@ -41,13 +41,13 @@ def test_log_ticks_at_the_grid_alone(axis):
 def test_axes_and_levels_are_named(axis):
     words = {"t": "Title", "x": "Below", "y": "Left"}
     draw.name_axes(words, (axis, "t", "x", "y"))
-    title = axis.get_title() or axis.get_title("left")  # as look.py sets it
+    title = axis.get_title() or axis.get_title("left")  # as figures.py sets it
     found = title, axis.get_xlabel(), axis.get_ylabel()
     assert found == ("Title", "Below", "Left")
     draw.level(axis, 2.0, 5.0, "guess", line=2)
     assert list(axis.lines[-1].get_ydata()) == [5.0, 5.0]
-    assert axis.lines[-1].get_color() == axis.texts[-1].get_color() == look.MUTED
-    assert axis.lines[-1].get_linestyle() == look.LINES[2] or look.LINES[2] != "-"
+    assert axis.lines[-1].get_color() == axis.texts[-1].get_color() == figures.MUTED
+    assert axis.lines[-1].get_linestyle() == figures.LINES[2] or figures.LINES[2] != "-"
     assert axis.lines[-1].get_linewidth() == 1.2
     assert axis.texts[-1].get_va() == "top" and axis.texts[-1].get_ha() == "left"
     assert axis.texts[-1].xyann == (0, -3)  # points below the line

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from scripts.measure import look, things
+from scripts.measure import figures, things
 from scripts.measure.records import ROOT, RecordError
 from scripts.site.pictures import diagram
 from scripts.site.pictures.diagram import NORM, SERIES, Canvas
@@ -15,14 +15,14 @@ EXPLORE = ROOT / "docs" / "theme" / "explore" / "figures" / "explore.css"
 @pytest.mark.parametrize("name", ["post", "Post-Norm", "layer_norm", "soft_cap"])
 def test_a_thing_is_drawn_in_its_colour(name):
     canvas = Canvas(2.0, 1.0)
-    canvas.axes.plot([0, 1], [0, 1], label=name, **look.style(name))
-    look.check_colours(canvas.figure)
+    canvas.axes.plot([0, 1], [0, 1], label=name, **figures.style(name))
+    figures.check_colours(canvas.figure)
 
 
 @pytest.mark.parametrize("drawn", ["plot", "text", "bar"])
 def test_a_second_colour_is_refused(drawn):
     canvas = Canvas(2.0, 1.0)
-    wrong = look.style("pre")["color"]
+    wrong = figures.style("pre")["color"]
     if drawn == "plot":
         canvas.axes.plot([0, 1], [0, 1], label="Post-Norm", color=wrong)
     if drawn == "text":
@@ -30,11 +30,11 @@ def test_a_second_colour_is_refused(drawn):
     if drawn == "bar":
         canvas.axes.bar([0], [1], label="Post-Norm", color=wrong)
     with pytest.raises(RecordError, match="'Post-Norm' is drawn in colour 2, not 1"):
-        look.check_colours(canvas.figure)
+        figures.check_colours(canvas.figure)
 
 
 def test_grey_is_free_and_so_is_a_name_without_a_colour():
-    drawn = [("Post-Norm", look.MUTED), ("blocks frozen", SERIES[3])]
+    drawn = [("Post-Norm", figures.MUTED), ("blocks frozen", SERIES[3])]
     assert things.misplaced(drawn, SERIES) == []
 
 

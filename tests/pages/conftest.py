@@ -5,7 +5,7 @@
 
 import pytest
 
-from tests.pages.reading import EN, LABS, ZH, Page
+from tests.pages.page_prose import EN, LABS, ZH, Page
 
 
 def pytest_generate_tests(metafunc):

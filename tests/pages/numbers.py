@@ -8,7 +8,7 @@ versions and names (float32, 7B, A100-80GB), and what is code or a formula.
 import re
 from itertools import pairwise
 
-from tests.pages.reading import CITE
+from tests.pages.page_prose import CITE
 
 DIGITS = r"(?<![\d.(])\d[\d,]*(?:\.\d+)?(?:e-?\d+)?"
 # What follows the digits of a per cent, a multiple or a number with its unit.

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from scripts.site.reading.files import read_yaml
-from tests.pages.reading import CODE, FACT, FORMULA, paragraphs
+from tests.pages.page_prose import CODE, FACT, FORMULA, paragraphs
 
 PARTS = {
     "HAN": r"[\u3400-\u9fff]",

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from scripts.site.reading import source
-from tests.pages.reading import EN, ZH, Page, nav, paragraphs
+from tests.pages.page_prose import EN, ZH, Page, nav, paragraphs
 
 INDEX = "learn/index.md"
 CHAPTERS = [path for path in nav("en") if path.startswith("learn/") and path != INDEX]

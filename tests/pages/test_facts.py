@@ -7,7 +7,7 @@ from string import Formatter
 
 import pytest
 
-from scripts.measure import digest, look, records
+from scripts.measure import digest, figures, records
 from scripts.site import atlas, render
 from scripts.site.data import citations, claims, facts, reference_lists
 from scripts.site.pictures import diagram, explore, gradient_bet, playground
@@ -100,7 +100,7 @@ def problems(path: Path) -> list[str]:
         found.append("stale: the measured code has changed since")
     values = set(experiment.facts(record))
     for lang in LANGUAGES:
-        figure = look.figure_path(record.experiment, record.machine, lang)
+        figure = figures.figure_path(record.experiment, record.machine, lang)
         if not figure.is_file():
             found.append(f"{figure.name} is missing")
         used = set().union(*placeholders(experiment.WORDS[lang]).values())
@@ -128,11 +128,11 @@ def test_what_is_rendered_is_up_to_date(obeyed):
 
 def test_no_figure_without_its_record(obeyed):
     wanted = {
-        look.figure_path(path.stem, path.parent.name, lang)
+        figures.figure_path(path.stem, path.parent.name, lang)
         for path in RECORDS
         for lang in LANGUAGES
     }
-    drawn = set(look.FIGURES.glob("*/*.svg")) - set(diagram.FIGURES.glob("*.svg"))
+    drawn = set(figures.FIGURES.glob("*/*.svg")) - set(diagram.FIGURES.glob("*.svg"))
     obeyed(f"{p.relative_to(ROOT)} has no record" for p in sorted(drawn - wanted))
 
 

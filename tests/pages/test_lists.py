@@ -8,7 +8,7 @@ from scripts.site.data import citations, reference_lists
 from scripts.site.reading import files
 from scripts.site.reading.source import LANGUAGES, SourceError, headings
 from tests.pages import test_numbers
-from tests.pages.reading import EN, ZH
+from tests.pages.page_prose import EN, ZH
 
 GLOSSARY = files.read_yaml(reference_lists.DATA / "glossary.yml")
 PAGES = {"zh": ZH, "en": EN}

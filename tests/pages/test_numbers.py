@@ -13,7 +13,7 @@ from scripts.site.reading import source
 from scripts.site.reading.files import read_yaml
 from scripts.site.reading.source import ROOT
 from tests.pages import numbers, site_texts
-from tests.pages.reading import (
+from tests.pages.page_prose import (
     CITE,
     CODE,
     EN,

@@ -11,7 +11,7 @@ from scripts.measure import records
 from scripts.site.pictures import diagram
 from scripts.site.reading import source
 from scripts.site.reading.files import ROOT, read_yaml
-from tests.pages.reading import EN, ZH, nav, nav_files, paragraphs
+from tests.pages.page_prose import EN, ZH, nav, nav_files, paragraphs
 from tests.pages.test_facts import texts
 
 BOX = re.compile(r"^( *)(!!!|\?\?\?\+?) +(\w+)")

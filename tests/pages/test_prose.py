@@ -4,7 +4,7 @@ import pytest
 
 from scripts.site.reading.source import ROOT
 from tests.pages import prose, site_texts, test_terms
-from tests.pages.reading import EN, LABS, ZH
+from tests.pages.page_prose import EN, LABS, ZH
 
 SHOWN = ("snippets/*/*", "docs/data/**/*", "docs/labs/*.py", "docs/portal/*.html")
 

@@ -10,7 +10,7 @@ import re
 import pytest
 
 from scripts.measure import records
-from scripts.measure.findings import Found
+from scripts.measure.fact_formatting import Found
 from scripts.measure.spread import Paired
 from scripts.site.reading.source import ROOT
 

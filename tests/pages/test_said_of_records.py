@@ -16,7 +16,7 @@ from scripts.experiments import (
 )
 from scripts.measure import records
 from scripts.measure.design import chosen
-from scripts.measure.findings import gap
+from scripts.measure.fact_formatting import gap
 from scripts.measure.spread import paired, student
 
 NUMBER = re.compile(r"[−-]?\d+(?:\.\d+)?")

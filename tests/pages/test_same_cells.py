@@ -15,7 +15,7 @@ from numpy import isfinite
 
 from scripts.measure import records
 from scripts.site.reading.source import ROOT
-from tests.tiny import draw
+from tests.experiment_checks import draw
 
 RECORDS = ROOT / "docs" / "records" / "amd-epyc"
 LINKS = {  # experiment: a page that shows its figure, and what it says of it

@@ -7,7 +7,7 @@ import yaml
 
 from scripts.site.publish.search import other_names
 from scripts.site.reading import source
-from tests.pages.reading import FACT, FORMULA, plain
+from tests.pages.page_prose import FACT, FORMULA, plain
 
 ID = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 DESCRIPTION = {"en": (40, 200), "zh": (20, 100)}  # characters

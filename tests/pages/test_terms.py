@@ -5,7 +5,7 @@ import re
 import pytest
 
 from scripts.site.data import terms
-from tests.pages.reading import paragraphs
+from tests.pages.page_prose import paragraphs
 
 TERMS = terms.terms()
 

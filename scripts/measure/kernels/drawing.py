@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from scripts.measure import look
+from scripts.measure import figures
 from scripts.measure.kernels import report
 
 
@@ -10,7 +10,7 @@ def shares(
     record, words: dict, operations: Sequence[str], providers: Sequence[str], **wanted
 ):
     """Share of the copy rate against width; `wanted` chooses rows."""
-    figure, axes = look.new_figure(
+    figure, axes = figures.new_figure(
         words, record, rows=len(operations), height=3 * len(operations), sharex=True
     )
     for axis, operation in zip(axes, operations, strict=True):
@@ -19,13 +19,13 @@ def shares(
             line = report.line(record, operation, provider, **wanted)
             if line:
                 heights = [100 * share for share in line.values()]
-                drawn = {**look.style(series), "markersize": 4.5}
+                drawn = {**figures.style(series), "markersize": 4.5}
                 axis.plot(list(line), heights, label=words[provider], **drawn)
         axis.set_title(words[operation])
         axis.set_xscale("log", base=2)
         axis.set_ylim(bottom=0)
         axis.set_ylabel(words["share"])
     axes[-1].set_xlabel(words["width"])
-    look.legend(figure)
-    look.footer(figure, record, words, words["band"])
+    figures.legend(figure)
+    figures.footer(figure, record, words, words["band"])
     return figure

@@ -15,7 +15,7 @@ from textwrap import indent
 from mkdocs.structure.files import File
 
 from scripts.site.data import reference_lists
-from scripts.site.pages import resolved
+from scripts.site.pages import page_parts
 from scripts.site.reading.files import read_yaml
 from scripts.site.reading.source import (
     ROOT,
@@ -137,7 +137,9 @@ def text(language: str, site_url: str, names: list[str] | None = None) -> str:
     lines = {"import os": None}
     lines |= {line: None for source in sources for line in _imports(source, own)}
     data = "".join(_task(name, learned[name], language) for name in names)
-    page, spot = (resolved.whereabouts(p, language, site_url) for p in (PAGE, LISTINGS))
+    page, spot = (
+        page_parts.whereabouts(p, language, site_url) for p in (PAGE, LISTINGS)
+    )
     return (
         "\n\n\n".join(
             [
@@ -286,7 +288,7 @@ def _learned(language: str, site_url: str) -> dict[str, str]:
     found = {}
     for page, names in ((PAGE, tasks()), (LISTINGS, listings())):
         path = ROOT / "docs" / language / "pages" / page
-        for part, following in pairwise(resolved.parts(path, language, site_url)):
+        for part, following in pairwise(page_parts.parts(path, language, site_url)):
             name = Path(part.file or "").stem
             if part.kind == "code" and name in names:
                 points = POINT.findall(following.text)

@@ -13,7 +13,7 @@ from pathlib import Path
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File
 
-from scripts.measure import look, svg
+from scripts.measure import figures, svg
 from scripts.site.notebooks import page_notebooks, programs
 from scripts.site.notebooks.lab_source import EXECUTED, executed_path, sources, uri
 from scripts.site.reading.files import read_json
@@ -120,7 +120,7 @@ def _themed(picture: str, alt: str, name: str) -> str:
     picture = svg.inline(svg.slim(picture))
     picture = re.sub(r'\bid="', f'id="{name}-', picture)
     picture = re.sub(r'(href="#|url\(#)', rf"\g<1>{name}-", picture)
-    for colour, meaning in look.COLOURS.items():
+    for colour, meaning in figures.COLOURS.items():
         picture = picture.replace(colour, f"var(--figure-{meaning})")
     size = re.compile(r'(<svg[^>]*?) (?:width|height)="[^"]*"')
     picture = size.sub(r"\1", size.sub(r"\1", picture, count=1), count=1)

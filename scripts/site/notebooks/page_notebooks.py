@@ -17,7 +17,7 @@ from mkdocs.structure.files import File
 
 from scripts.measure.records import RECORDS
 from scripts.site.notebooks import judge
-from scripts.site.pages.resolved import (
+from scripts.site.pages.page_parts import (
     Part,
     has_code,
     lasting,

@@ -16,7 +16,7 @@ from mkdocs.structure.files import File
 from scripts.site.data import claims
 from scripts.site.notebooks import lab_source, page_notebooks, self_contained
 from scripts.site.notebooks.self_contained import Parts
-from scripts.site.pages.resolved import has_code
+from scripts.site.pages.page_parts import has_code
 from scripts.site.questions import interview, interview_pages
 from scripts.site.reading.files import read_text
 from scripts.site.reading.source import complete

@@ -16,8 +16,8 @@ from functools import cache
 from pathlib import Path
 
 from scripts.measure import digest as code
-from scripts.measure import look, svg
-from scripts.measure.look import GRID, INK, MUTED, PANEL, SERIES, SMALL, TEXT
+from scripts.measure import figures, svg
+from scripts.measure.figures import GRID, INK, MUTED, PANEL, SERIES, SMALL, TEXT
 
 __all__ = [
     "GRID",
@@ -32,7 +32,7 @@ __all__ = [
 ]
 NORM = SERIES[1]  # a norm in a block, whose stream has the first colour
 FOLDER = Path(__file__).parent / "diagrams"
-FIGURES = look.FIGURES / "diagrams"
+FIGURES = figures.FIGURES / "diagrams"
 PAD = 0.06  # inches between a box's edge and its words
 
 
@@ -42,8 +42,8 @@ class Canvas:
     ``width`` is at most 5 inches: then 10.5 points are read at 10 px on a phone.
     """
 
-    def __init__(self, width: float = look.SIZE[0], height: float = 3.0):
-        look._prepare()
+    def __init__(self, width: float = figures.SIZE[0], height: float = 3.0):
+        figures._prepare()
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
 
@@ -89,7 +89,7 @@ class Canvas:
         )
         centre = (x + width / 2, y + height / 2)
         if text:
-            wide = max(look._width(s, size, **font) for s in text.split("\n"))
+            wide = max(figures._width(s, size, **font) for s in text.split("\n"))
             assert wide <= width - PAD, f"{text!r} is {wide:.2f} in, box {width:.2f}"
             self.text(*centre, text, size=size, colour=colour, **font)
         return centre
@@ -170,7 +170,7 @@ def path(name: str, language: str) -> Path:
 
 def digest(name: str) -> str:
     """The digest of everything that the drawing is made with."""
-    modules = (__file__, look.__file__, svg.__file__)
+    modules = (__file__, figures.__file__, svg.__file__)
     files = (FOLDER / f"{name}.py", *map(Path, modules))
     joined = "\n".join(code.file_digest(file) for file in files)
     for data in getattr(load(name), "INPUTS", ()):  # what it is drawn from
@@ -182,4 +182,4 @@ def draw(name: str, language: str) -> Path:
     """Draw one diagram in one language into docs/figures/diagrams."""
     module = load(name)
     canvas = module.draw(module.WORDS[language])
-    return look.save(canvas.figure, path(name, language))
+    return figures.save(canvas.figure, path(name, language))

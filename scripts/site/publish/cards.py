@@ -8,8 +8,8 @@ import io
 import re
 from pathlib import Path
 
-from scripts.measure import look
-from scripts.site.pages import resolved
+from scripts.measure import figures
+from scripts.site.pages import page_parts
 from scripts.site.pictures import diagram
 from scripts.site.reading.files import read_text
 
@@ -23,7 +23,7 @@ COLOURS = 48  # of the palette that the file keeps
 
 def address(page, config) -> str | None:
     """The card's absolute address, None where the site is not published."""
-    if not resolved.published(config.site_url or ""):
+    if not page_parts.published(config.site_url or ""):
         return None
     return f"{config.site_url.rstrip('/')}/{_path(page)}"
 
@@ -35,7 +35,7 @@ def _path(page) -> str:
 
 def write(config) -> None:
     """All pages' cards, once the site stands."""
-    if not resolved.published(config.site_url or ""):
+    if not page_parts.published(config.site_url or ""):
         return
     for page in config.extra["nav_object"].pages:
         target = Path(config.site_dir) / _path(page)
@@ -58,7 +58,7 @@ def draw(
     title: str, below: str, site: str, drawing: str | None, language: str
 ) -> bytes:
     """A card as PNG: the site's name, the title, and a diagram or a description."""
-    look._prepare()
+    figures._prepare()
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -66,7 +66,7 @@ def draw(
     figure = Figure(figsize=SIZE, dpi=DPI, facecolor=PAPER)
     FigureCanvasAgg(figure)
 
-    def write(text: str, up: float, size: float, colour: str = look.INK, **font):
+    def write(text: str, up: float, size: float, colour: str = figures.INK, **font):
         figure.text(
             LEFT / width, up / height, text, fontsize=size, color=colour, **font
         )
@@ -80,16 +80,16 @@ def draw(
         x = round((width - LEFT / 2) * DPI) - wide
         figure.figimage(picture, x, round((height * DPI - tall) / 2))
     size = 44
-    while size > 24 and len(look.wrap(title, room, size, weight="bold")) > 4:
+    while size > 24 and len(figures.wrap(title, room, size, weight="bold")) > 4:
         size -= 2
     step = size * 1.3 / 72
-    lines = look.wrap(title, room, size, weight="bold")
+    lines = figures.wrap(title, room, size, weight="bold")
     up = height / 2 + (len(lines) / 2 - 0.8) * step
     for line in lines:
         write(line, up, size, weight="bold")
         up -= step
-    for line in look.wrap(below, room, 20)[:3] if drawable(below) else ():
-        write(line, up, 20, look.MUTED)
+    for line in figures.wrap(below, room, 20)[:3] if drawable(below) else ():
+        write(line, up, 20, figures.MUTED)
         up -= 20 * 1.5 / 72
     out = io.BytesIO()
     figure.savefig(out, format="png", dpi=DPI, facecolor=PAPER)
@@ -98,9 +98,9 @@ def draw(
 
 def drawable(text: str) -> bool:
     """Whether the figures' fonts have every character: a card shows no empty box."""
-    look._prepare()
+    figures._prepare()
     try:
-        look._width(text, 20)
+        figures._width(text, 20)
     except UserWarning:
         return False
     return True

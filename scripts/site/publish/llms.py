@@ -5,7 +5,7 @@ For readers that are programs: code expanded, facts filled in, TeX untouched.
 
 from pathlib import Path
 
-from scripts.site.pages import resolved
+from scripts.site.pages import page_parts
 
 LINE = "- [{title}]({url}): {description}"
 
@@ -43,7 +43,7 @@ def _pages(config):
 
 def _markdown(path: Path, language: str, base: str) -> str:
     out = []
-    for part in resolved.once(path, language, base):
+    for part in page_parts.once(path, language, base):
         if part.kind == "text":
             out.append(part.text)
         else:

@@ -9,9 +9,9 @@ import pytest
 from scripts.measure import design_text, records
 from scripts.measure.design import Design, Run
 from scripts.site.data import designs, facts
-from scripts.site.pages import names
+from scripts.site.pages import macros
 from scripts.site.reading.source import SourceError
-from tests.tiny import tiny_record
+from tests.experiment_checks import tiny_record
 
 RUNS = [
     Run(arm, seed, cell, rate, width=64, steps=9, loss=loss)
@@ -105,10 +105,10 @@ def test_a_word_for_a_number_that_is_no_fact_is_refused(declared):
 def test_unknown_names_name_the_known():
     for name in ("no_such_experiment", "norm_bandwidth"):  # the second has no record
         with pytest.raises(SourceError, match=f"unknown design '{name}'; known: act"):
-            names.Designs("en")[name]
+            macros.Designs("en")[name]
         with pytest.raises(SourceError, match=f"unknown design '{name}'; known: act"):
-            names.check_names(f"[[ designs.{name} ]]")
-    names.check_names("[[ designs.norm_speed_cpu ]]")
+            macros.check_names(f"[[ designs.{name} ]]")
+    macros.check_names("[[ designs.norm_speed_cpu ]]")
 
 
 def test_one_rate_was_not_chosen(declared):

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from scripts.measure import look
+from scripts.measure import figures
 from scripts.site.notebooks import lab_source
 
 GOOD = """\
@@ -132,7 +132,7 @@ def test_labs_draw_in_the_colours_of_the_figures():
     """A colour outside the palette would not follow the colour scheme."""
     style = lab_source.STYLE.read_text(encoding="utf-8")
     colours = {f"#{c}" for c in re.findall(r"\b[0-9a-f]{6}\b", style)}
-    assert colours and colours <= set(look.COLOURS)
+    assert colours and colours <= set(figures.COLOURS)
 
 
 def test_the_light_scheme_is_the_palette():
@@ -141,4 +141,4 @@ def test_the_light_scheme_is_the_palette():
     light = light[: light.index("}")]
     shared = re.findall(r"--(ink|muted): (#[0-9a-f]{6})", light)
     found = [*shared, *re.findall(r"--figure-([\w-]+): (#[0-9a-f]{6})", light)]
-    assert {colour: name for name, colour in found} == look.COLOURS
+    assert {colour: name for name, colour in found} == figures.COLOURS

@@ -18,9 +18,9 @@ import yaml
 
 from scripts.site.data import reference_lists
 from scripts.site.notebooks import judge, page_notebooks
-from scripts.site.pages import resolved
+from scripts.site.pages import page_parts
 from scripts.site.reading.source import embedded
-from tests.fresh_main import alone, forget_main, runs_alone
+from tests.isolate_program import alone, forget_main, runs_alone
 from tests.lanes import quick_among
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -33,7 +33,7 @@ def with_code() -> list[str]:
     return [
         path.relative_to(pages).as_posix()
         for path in sorted(pages.rglob("*.md"))
-        if resolved.has_code(path.read_text(encoding="utf-8"))
+        if page_parts.has_code(path.read_text(encoding="utf-8"))
     ]
 
 
@@ -249,31 +249,31 @@ def test_the_judge_is_folded_and_whole():
 
 
 def test_an_address_for_others():
-    assert resolved.published(URL) and resolved.published(
+    assert page_parts.published(URL) and page_parts.published(
         "https://a.github.io/norms/en/"
     )
-    assert not any(map(resolved.published, ("/", LOCAL, "http://[::1]/")))
-    assert not resolved.published("http://127.0.0.1:8731/en/")
+    assert not any(map(page_parts.published, ("/", LOCAL, "http://[::1]/")))
+    assert not page_parts.published("http://127.0.0.1:8731/en/")
 
 
 def test_links_without_an_address_are_names():
     text = f"$[0, 1]$ and [the `x[0]` of [a]]({LOCAL}a/#b), [c](https://d.org/e)"
     named = "$[0, 1]$ and the `x[0]` of [a], [c](https://d.org/e)"
-    assert resolved.lasting(text, LOCAL) == named
-    assert resolved.lasting(text, URL) == text
-    assert resolved.lasting("[a](/b/)", "/") == "a"
+    assert page_parts.lasting(text, LOCAL) == named
+    assert page_parts.lasting(text, URL) == text
+    assert page_parts.lasting("[a](/b/)", "/") == "a"
 
 
 def test_boxes_are_flattened_and_fences_inside_found():
     page = '!!! note "Title"\n    text\n\n    ```python\n    x\n    ```\n\nafter\n'
-    assert resolved._flatten_boxes(page) == (
+    assert page_parts._flatten_boxes(page) == (
         "**Title**\n\ntext\n\n```python\nx\n```\n\nafter"
     )
 
 
 def test_nested_boxes():
     page = '??? note "A"\n    a\n\n    !!! tip "B"\n        b\n\n    a again\n\nend'
-    assert resolved._flatten_boxes(page) == (
+    assert page_parts._flatten_boxes(page) == (
         "**A**\n\na\n\n**B**\n\nb\n\na again\n\nend"
     )
 
@@ -281,16 +281,16 @@ def test_nested_boxes():
 def test_folded_boxes_are_kept_for_practice():
     page = '??? note "A"\n    a\n\n    !!! tip "B"\n        b\n\n'
     page += '    ??? tip "C"\n        c'
-    assert resolved._flatten_boxes(f"{page}\n\nend", folded=True) == (
+    assert page_parts._flatten_boxes(f"{page}\n\nend", folded=True) == (
         "<details><summary>A</summary>\n\na\n\n**B**\n\nb\n\n"
         "<details><summary>C</summary>\n\nc\n\n</details>\n\n</details>\n\nend"
     )
 
 
 def test_a_folded_box_holds_its_code():
-    text, code = partial(resolved.Part, "text"), partial(resolved.Part, "code")
+    text, code = partial(page_parts.Part, "text"), partial(page_parts.Part, "code")
     page = [text("a\n<details>\nb"), code("x"), text("</details>\nc"), code("y")]
-    assert resolved._joined(page) == [
+    assert page_parts._joined(page) == [
         text("a"),
         text("<details>\nb\n\n```python\nx\n```\n\n</details>"),
         text("c"),
@@ -301,7 +301,7 @@ def test_a_folded_box_holds_its_code():
 def test_links_become_absolute():
     text = "[a](low-precision.md#x) [b](../index.md) [c](../labs/deep-stack.ipynb)"
     text += " [d](../records/amd-epyc/norm_speed_cpu.json)"
-    assert resolved.absolute_links(text, "rmsnorm/rms-norm.md", URL) == (
+    assert page_parts.absolute_links(text, "rmsnorm/rms-norm.md", URL) == (
         f"[a]({URL}rmsnorm/low-precision/#x) [b]({URL}) [c]({URL}labs/deep-stack/)"
         f" [d]({URL}records/amd-epyc/norm_speed_cpu.json)"
     )

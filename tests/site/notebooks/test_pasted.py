@@ -13,7 +13,7 @@ import yaml
 
 from scripts.site.notebooks import lab_source, page_notebooks, programs
 from scripts.site.notebooks.self_contained import program
-from scripts.site.pages.resolved import has_code
+from scripts.site.pages.page_parts import has_code
 from scripts.site.reading.source import LANGUAGES, ROOT
 from tests.lanes import quick_among
 from tests.site.notebooks import pasting

@@ -4,11 +4,11 @@ from itertools import combinations
 
 import pytest
 
-from scripts.measure import look
+from scripts.measure import figures
 from scripts.site.pictures import diagram
 from scripts.site.pictures.diagram import Canvas
 from scripts.site.reading.source import LANGUAGES
-from tests.pages.reading import EN
+from tests.pages.page_prose import EN
 from tests.pages.test_facts import texts
 
 NAMES = diagram.names()
@@ -22,7 +22,7 @@ def extents(canvas: Canvas) -> list[tuple[str, float, float, float, float]]:
             continue
         lines, size = text.split("\n"), item.get_fontsize()
         weight = item.get_fontweight()
-        wide = max(look._width(line, size, weight=weight) for line in lines)
+        wide = max(figures._width(line, size, weight=weight) for line in lines)
         tall = len(lines) * size * 1.15 / 72
         x, y = item.get_position()
         left = x - wide * {"left": 0, "center": 0.5, "right": 1}[item.get_ha()]
@@ -44,10 +44,10 @@ def violations(canvas: Canvas) -> list[str]:
         if wide > 0.01 and tall > 0.02:
             found.append(f"{one[0]!r} touches {two[0]!r}")
     small = {item.get_fontsize() for item in canvas.axes.texts} - {0.0}
-    if small and min(small) < look.SMALL:
-        found.append(f"text of {min(small):g} points, at least {look.SMALL}")
-    if canvas.width > look.SIZE[0]:
-        found.append(f"{canvas.width} inches wide, at most {look.SIZE[0]}")
+    if small and min(small) < figures.SMALL:
+        found.append(f"text of {min(small):g} points, at least {figures.SMALL}")
+    if canvas.width > figures.SIZE[0]:
+        found.append(f"{canvas.width} inches wide, at most {figures.SIZE[0]}")
     return found
 
 

@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import pytest
 
-from scripts.measure import look, records, svg
+from scripts.measure import figures, records, svg
 from scripts.site.data import facts
-from scripts.site.pages import names
+from scripts.site.pages import macros
 from scripts.site.reading.source import ROOT
 
 LABELS = dict.fromkeys(("record", "alternative", "rerun", "rerun_how"), "label")
@@ -21,14 +21,14 @@ def own_record(tmp_path, monkeypatch):
     """The record of init_gradients, and the same as the machine `yours`."""
     (ours,) = records.find("init_gradients")
     monkeypatch.setattr(records, "RECORDS", tmp_path / "records")
-    monkeypatch.setattr(look, "FIGURES", tmp_path / "figures")
+    monkeypatch.setattr(figures, "FIGURES", tmp_path / "figures")
     found = [ours, replace(ours, machine=records.YOURS)]
     monkeypatch.setattr(records, "find", lambda name: found if name == "x" else [])
     monkeypatch.setattr(records, "experiments", lambda: ["x"])
-    monkeypatch.setattr(names, "words", lambda *_: {"caption": "Norms", "alt": "Rise"})
+    monkeypatch.setattr(macros, "words", lambda *_: {"caption": "Norms", "alt": "Rise"})
     drawn = ROOT / "docs/figures" / ours.machine / "init_gradients.en.svg"
     for record in found:
-        path = look.figure_path("x", record.machine, "en")
+        path = figures.figure_path("x", record.machine, "en")
         path.parent.mkdir(parents=True)
         shutil.copy(drawn, path)
     # What the cache is keyed by: the files of the folder of records.
@@ -40,7 +40,7 @@ def own_record(tmp_path, monkeypatch):
 
 
 def test_the_readers_figure_stands_beside_ours(own_record):
-    shown = names.Figures("en", LABELS, lambda: "../")["x"]
+    shown = macros.Figures("en", LABELS, lambda: "../")["x"]
     assert shown.startswith('<div class="machines">')
     machines = re.findall(r'<figure [^>]*id="x-([\w-]+)"', shown)
     assert machines == [own_record[0].machine, "yours"]
@@ -50,7 +50,7 @@ def test_the_readers_figure_stands_beside_ours(own_record):
 def test_one_machine_needs_no_grid(own_record):
     own_record.pop()
     facts._recorded.cache_clear()
-    shown = names.Figures("en", LABELS, lambda: "../")["x"]
+    shown = macros.Figures("en", LABELS, lambda: "../")["x"]
     assert shown.startswith("<figure")
 
 

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 from PIL import Image
 
-from scripts.measure import look
+from scripts.measure import figures
 from scripts.site.data import reference_lists
 from scripts.site.publish import cards
 from scripts.site.reading.source import LANGUAGES
@@ -55,9 +55,11 @@ def test_only_a_published_site_has_cards(site_url, address):
 def test_every_title_fits(language):
     for title in reference_lists.pages(language).values():
         assert cards.drawable(title), title
-        lines = look.wrap(title, 4.9, 24, weight="bold")
+        lines = figures.wrap(title, 4.9, 24, weight="bold")
         assert len(lines) <= 5, title
-        assert all(look._width(line, 24, weight="bold") <= 5.2 for line in lines), title
+        assert all(figures._width(line, 24, weight="bold") <= 5.2 for line in lines), (
+            title
+        )
 
 
 def test_a_description_with_a_character_that_no_font_has_stays_out():

@@ -4,8 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from scripts.site.pages import resolved
-from scripts.site.pages.resolved import Part
+from scripts.site.pages import page_parts
+from scripts.site.pages.page_parts import Part
 from scripts.site.publish import llms
 
 
@@ -27,7 +27,7 @@ def site(tmp_path, monkeypatch):
             Part("output", "1", "a.out"),
         ]
 
-    monkeypatch.setattr(resolved, "once", parts)
+    monkeypatch.setattr(page_parts, "once", parts)
 
     def write(*pages, url="https://example.org/en/"):
         config = SimpleNamespace(

@@ -5,7 +5,7 @@ import pytest
 from scripts.site.atlas import models
 from scripts.site.data import citations, claims, facts, reference_lists, terms
 from scripts.site.notebooks import labs
-from scripts.site.pages import names
+from scripts.site.pages import macros
 from scripts.site.questions import interview, interview_pages
 from scripts.site.reading import files, source
 from scripts.site.reading.files import ROOT, SourceError
@@ -273,8 +273,8 @@ def test_snippets_that_are_no_text(put):
     ],
 )
 def test_names(text, says):
-    assert said(names.check_names, text).startswith(says)
-    names.check_names("[[facts.init_gradients.seeds]] [[ cite.zhang2019rms ]]")
+    assert said(macros.check_names, text).startswith(says)
+    macros.check_names("[[facts.init_gradients.seeds]] [[ cite.zhang2019rms ]]")
 
 
 def test_json_that_is_cut_off(put, monkeypatch):

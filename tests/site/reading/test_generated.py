@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from scripts.measure import look, records
+from scripts.measure import figures, records
 from scripts.site.notebooks import lab_source
 from scripts.site.pictures import diagram
 from scripts.site.reading import generated, outputs
@@ -136,10 +136,10 @@ def chosen(names: list[str]) -> str:
 @pytest.mark.parametrize("language", ["zh", "en"])
 def test_a_figure_drawn_again_has_the_same_bytes(language, monkeypatch, tmp_path):
     """Alone, or after the other language's."""
-    monkeypatch.setattr(look, "FIGURES", tmp_path)
+    monkeypatch.setattr(figures, "FIGURES", tmp_path)
     first = [name for name in records.experiments() if records.find(name)]
     record = records.find(chosen(first))[0]
-    drawn = look.draw(record, language)
+    drawn = figures.draw(record, language)
     true = generated.FOLDERS[0] / record.machine / drawn.name
     assert drawn.read_bytes() == true.read_bytes()
 

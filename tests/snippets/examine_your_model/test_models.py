@@ -10,7 +10,7 @@ from scripts.examine import faults
 from scripts.examine.load import load
 from scripts.examine.probe import probe
 from scripts.site.reading.source import LANGUAGES, ROOT
-from tests.examine import planted
+from tests.examine import faulty
 
 PAGES = "docs/{}/pages/practice/examine-your-model.md"
 PLANTED = {
@@ -31,7 +31,7 @@ def test_faults(name):
 
 def test_the_page_lists_what_the_tests_plant():
     page = (ROOT / PAGES.format("en")).read_text(encoding="utf-8")
-    left = [name for name in planted.FOUND if f"| {name} |" not in page]
+    left = [name for name in faulty.FOUND if f"| {name} |" not in page]
     assert not left
     rows = [
         (ROOT / PAGES.format(language)).read_text(encoding="utf-8").count("\n    | ")

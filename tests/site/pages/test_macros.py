@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from scripts.site.data.facts import Names
-from scripts.site.pages import names
+from scripts.site.pages import macros
 from scripts.site.reading.source import SourceError
 
 KINDS = {
@@ -38,33 +38,39 @@ def small(monkeypatch, tmp_path):
         return lambda name, language: f"<{kind} {name} {language}>"
 
     records = [SimpleNamespace(machine=machine) for machine in ("m", "n")]
-    monkeypatch.setattr(names, "recorded", lambda: {"e": records, "alone": records[:1]})
-    monkeypatch.setattr(names, "designed", lambda: ["e"])
-    monkeypatch.setattr(names, "facts", lambda: Names("f", {"e": Names("g", {"a": 1})}))
-    monkeypatch.setattr(names, "cite", lambda: Names("citation", {"one": 1}))
-    monkeypatch.setattr(names, "words", lambda record, language: dict(WORDS))
-    monkeypatch.setattr(names, "design", lambda name, of, form: (name, of, form))
-    monkeypatch.setattr(names.diagram, "names", lambda: ["d"])
-    monkeypatch.setattr(names.diagram, "load", lambda _: SimpleNamespace(WORDS=TEXTS))
-    monkeypatch.setattr(names.explore, "names", lambda: ["x"])
-    monkeypatch.setattr(names.explore, "page", lambda *of: of)
-    monkeypatch.setattr(names.gradient_bet, "make", lambda *of: of)
-    monkeypatch.setattr(names.playground, "make", lambda *of: of)
-    monkeypatch.setattr(names.reference_lists, "NAMES", ("glossary",))
-    monkeypatch.setattr(names.reference_lists, "make", maker("lists"))
-    monkeypatch.setattr(names.claims, "names", lambda: ["top"])
-    monkeypatch.setattr(names.claims, "make", maker("claims"))
-    monkeypatch.setattr(names.atlas, "NAMES", ("table",))
-    monkeypatch.setattr(names.atlas, "make", maker("atlas"))
-    monkeypatch.setattr(names.interview_pages, "names", lambda: ["sheet"])
-    monkeypatch.setattr(names.interview_pages, "make", maker("interview"))
-    monkeypatch.setattr(names.mock, "make", maker("mock"))
+    monkeypatch.setattr(
+        macros, "recorded", lambda: {"e": records, "alone": records[:1]}
+    )
+    monkeypatch.setattr(macros, "designed", lambda: ["e"])
+    monkeypatch.setattr(
+        macros, "facts", lambda: Names("f", {"e": Names("g", {"a": 1})})
+    )
+    monkeypatch.setattr(macros, "cite", lambda: Names("citation", {"one": 1}))
+    monkeypatch.setattr(macros, "words", lambda record, language: dict(WORDS))
+    monkeypatch.setattr(macros, "design", lambda name, of, form: (name, of, form))
+    monkeypatch.setattr(macros.diagram, "names", lambda: ["d"])
+    monkeypatch.setattr(macros.diagram, "load", lambda _: SimpleNamespace(WORDS=TEXTS))
+    monkeypatch.setattr(macros.explore, "names", lambda: ["x"])
+    monkeypatch.setattr(macros.explore, "page", lambda *of: of)
+    monkeypatch.setattr(macros.gradient_bet, "make", lambda *of: of)
+    monkeypatch.setattr(macros.playground, "make", lambda *of: of)
+    monkeypatch.setattr(macros.reference_lists, "NAMES", ("glossary",))
+    monkeypatch.setattr(macros.reference_lists, "make", maker("lists"))
+    monkeypatch.setattr(macros.claims, "names", lambda: ["top"])
+    monkeypatch.setattr(macros.claims, "make", maker("claims"))
+    monkeypatch.setattr(macros.atlas, "NAMES", ("table",))
+    monkeypatch.setattr(macros.atlas, "make", maker("atlas"))
+    monkeypatch.setattr(macros.interview_pages, "names", lambda: ["sheet"])
+    monkeypatch.setattr(macros.interview_pages, "make", maker("interview"))
+    monkeypatch.setattr(macros.mock, "make", maker("mock"))
 
     def figure_path(name, machine, language):
         return tmp_path / f"{name}-{machine}.{language}.svg"
 
-    monkeypatch.setattr(names.look, "figure_path", figure_path)
-    monkeypatch.setattr(names.diagram, "path", lambda n, of: tmp_path / f"{n}.{of}.svg")
+    monkeypatch.setattr(macros.figures, "figure_path", figure_path)
+    monkeypatch.setattr(
+        macros.diagram, "path", lambda n, of: tmp_path / f"{n}.{of}.svg"
+    )
     for stem in ("e-m", "e-n", "alone-m", "d"):
         for language in ("zh", "en"):
             (tmp_path / f"{stem}.{language}.svg").write_text("<svg></svg>")
@@ -77,16 +83,16 @@ TEXTS = {"en": WORDS, "zh": {"caption": "甲", "alt": "乙"}}
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_kind_has_names(kind):
-    names.check_names(f"a [[ {kind}.{KINDS[kind]} ]] b [[{kind}.{KINDS[kind]}]]")
+    macros.check_names(f"a [[ {kind}.{KINDS[kind]} ]] b [[{kind}.{KINDS[kind]}]]")
     for bad in (f"{kind}.none", kind, f"{kind}.{KINDS[kind]}.more.of"):
         if kind in ("figures", "designs") and bad.endswith("of"):
             continue
         with pytest.raises(SourceError, match="unknown"):
-            names.check_names(f"[[ {kind}.{KINDS[kind]} ]] [[ {bad} ]]")
+            macros.check_names(f"[[ {kind}.{KINDS[kind]} ]] [[ {bad} ]]")
 
 
 def test_a_fact_is_a_name_and_a_group_is_none():
-    names.check_names("[[ facts.e.a ]]")
+    macros.check_names("[[ facts.e.a ]]")
     for bad, says in (
         ("facts.e", r"\[\[ facts\.e \]\] is a group of names, not one"),
         ("facts.e.b", "unknown g 'b'; known: a"),
@@ -96,30 +102,30 @@ def test_a_fact_is_a_name_and_a_group_is_none():
         ("designs.none.e", "unknown design 'none'"),
     ):
         with pytest.raises(SourceError, match=says):
-            names.check_names(f"[[ facts.e.a ]] [[ {bad} ]]")
+            macros.check_names(f"[[ facts.e.a ]] [[ {bad} ]]")
 
 
 def test_what_is_no_name_has_its_line():
     for text, line in (("[[ 1 + 2 ]]", 1), ("a\n\n[% if %]", 3), ("\n[=# x", 2)):
         with pytest.raises(SourceError, match=rf"^line {line}: '\["):
-            names.check_names(text)
+            macros.check_names(text)
 
 
 def test_a_figure_that_was_not_drawn_is_named(small):
     for language in ("zh", "en"):
-        names.check_drawn(language)
+        macros.check_drawn(language)
     (small / "e-n.zh.svg").unlink()
-    names.check_drawn("en")
+    macros.check_drawn("en")
     with pytest.raises(SourceError, match=r"no figure .*n\.zh\.svg; run: make render"):
-        names.check_drawn("zh")
+        macros.check_drawn("zh")
     (small / "d.en.svg").unlink()
     with pytest.raises(SourceError, match=r"no figure .*d\.en\.svg"):
-        names.check_drawn("en")
+        macros.check_drawn("en")
 
 
 def test_a_figure_holds_picture_caption_words_and_record():
     record = SimpleNamespace(machine="m")
-    assert names.figure("e", record, "en", LABELS) == (
+    assert macros.figure("e", record, "en", LABELS) == (
         '<figure class="measured" data-search-exclude id="e-m">\n'
         '<svg aria-label="A &lt; B"></svg>\n'
         '<figcaption>A &lt; B <a href="{root}records/m/e.json">Record: m</a>'
@@ -133,7 +139,7 @@ def test_a_figure_holds_picture_caption_words_and_record():
 
 
 def test_a_drawing_holds_picture_caption_and_words():
-    assert names.drawing("d", "zh", LABELS) == (
+    assert macros.drawing("d", "zh", LABELS) == (
         '<figure class="measured" data-search-exclude id="d">\n'
         '<svg aria-label="甲"></svg>\n'
         "<figcaption>甲</figcaption>\n"
@@ -147,7 +153,7 @@ def environment():
     page = SimpleNamespace(url="a/b/")
     conf = {"extra": {"words": LABELS}, "theme": {"language": "en"}}
     made = SimpleNamespace(variables={}, conf=conf, page=page)
-    names.define_env(made)
+    macros.define_env(made)
     return made
 
 
@@ -159,8 +165,8 @@ def test_macros_write_in_the_language_and_from_the_page(environment):
     assert of["explore"].x == ("x", "en", "../../")
     assert of["bets"].gradient == ("gradient", "en", "../../")
     assert of["playground"].screen == ("screen", "en", "../../")
-    assert of["designs"].e == ("e", "en", names.designs.block)
-    assert of["diagrams"].d == names.drawing("d", "en", LABELS)
+    assert of["designs"].e == ("e", "en", macros.designs.block)
+    assert of["diagrams"].d == macros.drawing("d", "en", LABELS)
     assert (of["facts"].e.a, of["cite"].one) == (1, 1)
 
 

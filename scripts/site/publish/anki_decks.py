@@ -14,7 +14,7 @@ from functools import cache
 
 from mkdocs.structure.files import File
 
-from scripts.site.pages import resolved
+from scripts.site.pages import page_parts
 from scripts.site.publish.archive import zipped
 from scripts.site.questions import interview, interview_pages
 from scripts.site.questions.texts import html, markdown
@@ -172,7 +172,9 @@ def deck(language: str, site_url: str):
     of_quiz = model(
         QUIZ_IDS[language], words["quiz"], QUIZ_FIELDS, QUIZ_FRONT, QUIZ_BACK
     )
-    source = words["from"].format(url=site_url) if resolved.published(site_url) else ""
+    source = (
+        words["from"].format(url=site_url) if page_parts.published(site_url) else ""
+    )
     made = Deck(IDS[language], words["name"], words["about"] + source)
     on_the_sheet = {row["id"] for _, row in interview_pages.chosen()}
     for place, (group, row, kind) in enumerate(cards()):
@@ -224,8 +226,8 @@ def fields(group: str, row: dict, kind: str, language: str, site_url: str) -> li
     else:
         said["Weak"], said["Short"] = interview_pages.pair(row, "weak", language)
         said["Weak"] = interview_pages.WORDS[language]["quoted"].format(said["Weak"])
-    evidence = resolved.absolute_links(said["Evidence"], INDEX, site_url)
-    said["Evidence"] = resolved.lasting(evidence, site_url)
+    evidence = page_parts.absolute_links(said["Evidence"], INDEX, site_url)
+    said["Evidence"] = page_parts.lasting(evidence, site_url)
     shown = [html(said[name]) for name in FIELDS]
     return [*shown, subject, interview_pages.WORDS[language][row["level"]]]
 
@@ -245,7 +247,7 @@ def quiz_fields(group: str, row: dict, language: str, site_url: str) -> list[str
     page = words["item"].format(subject=subject)
     link = f"- [{page}]({interview_pages.page_of(group)}.md#{row['id']})"
     evidence = f"{link}\n{interview_pages.evidence(row, language)}"
-    evidence = resolved.absolute_links(evidence, INDEX, site_url)
+    evidence = page_parts.absolute_links(evidence, INDEX, site_url)
     said = (
         markdown(row["question"][language]),
         "\n".join(f"- **{k}** {text[k]}" for k in letters),
@@ -253,7 +255,7 @@ def quiz_fields(group: str, row: dict, language: str, site_url: str) -> list[str
         + words["space"]
         + why[right],
         "\n".join(f"- **{k}** {why[k]}" for k in letters if k != right),
-        resolved.lasting(evidence, site_url),
+        page_parts.lasting(evidence, site_url),
     )
     return [*map(html, said), subject, interview_pages.WORDS[language][row["level"]]]
 

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from scripts.site import atlas
 from scripts.site.data import designs, facts, reference_lists
 from scripts.site.data.facts import NAME
-from scripts.site.pages import names
+from scripts.site.pages import macros
 from scripts.site.pages.expand import expand
 from scripts.site.pictures import diagram, explore, gradient_bet, playground
 from scripts.site.questions import interview_pages, mock
@@ -60,7 +60,7 @@ def parts(path: Path, language: str, site_url: str, folded: bool = False) -> lis
 
     ``folded`` keeps folded boxes, each in one text with the code that it holds.
     """
-    names.check_names(read_text(path))
+    macros.check_names(read_text(path))
     pages = ROOT / "docs" / language / "pages"
     text = without_front_matter(read_text(path)).strip("\n")
     text = _flatten_boxes(expand(text, language), folded)

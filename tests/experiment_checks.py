@@ -3,7 +3,7 @@
 from dataclasses import replace
 from string import Formatter
 
-from scripts.measure import look
+from scripts.measure import figures
 from scripts.measure.records import Record
 
 
@@ -85,5 +85,5 @@ def check_facts_and_words(module, record) -> None:
 
 def draw(module, record, language: str):
     """The experiment's figure in a language."""
-    words = look.fill(module.WORDS[language], module.facts(record))
+    words = figures.fill(module.WORDS[language], module.facts(record))
     return module.plot(record, {**words, "lang": language})

@@ -2,8 +2,8 @@
 
 import pytest
 
+from scripts.measure.experiment_words import FOLDER, design_words, figure_words
 from scripts.measure.records import RecordError, experiments, load_experiment
-from scripts.measure.texts import FOLDER, design_words, figure_words
 
 GOOD = """
 figure:

@@ -4,8 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from scripts.site.pages import resolved
-from scripts.site.pages.resolved import Part
+from scripts.site.pages import page_parts
+from scripts.site.pages.page_parts import Part
 
 SITE = "https://example.org/en/"
 
@@ -13,11 +13,11 @@ SITE = "https://example.org/en/"
 @pytest.fixture
 def page(tmp_path, monkeypatch):
     """Write a page and the one snippet that it embeds."""
-    monkeypatch.setattr(resolved, "ROOT", tmp_path)
-    monkeypatch.setattr(resolved.names, "check_names", lambda text: None)
-    monkeypatch.setattr(resolved, "expand", lambda text, language: text)
+    monkeypatch.setattr(page_parts, "ROOT", tmp_path)
+    monkeypatch.setattr(page_parts.macros, "check_names", lambda text: None)
+    monkeypatch.setattr(page_parts, "expand", lambda text, language: text)
     code = {("a.py", None): "x = 1\n\ny = 2", ("a.out", None): "3"}
-    monkeypatch.setattr(resolved, "embedded", lambda *of: code[of])
+    monkeypatch.setattr(page_parts, "embedded", lambda *of: code[of])
 
     def write(text):
         path = tmp_path / "docs" / "en" / "pages" / "part" / "a.md"
@@ -58,7 +58,7 @@ After <div class="x">this</div>."""
 
 
 def test_parts_of_a_page(page):
-    assert resolved.parts(page(PAGE), "en", SITE) == [
+    assert page_parts.parts(page(PAGE), "en", SITE) == [
         Part(
             "text",
             "# A\n\nSee [b](https://example.org/en/part/b/#c), "
@@ -75,7 +75,7 @@ def test_parts_of_a_page(page):
 
 
 def test_folded_boxes_are_kept_whole(page):
-    *start, box, after = resolved.parts(page(PAGE), "en", SITE, folded=True)
+    *start, box, after = page_parts.parts(page(PAGE), "en", SITE, folded=True)
     assert [part.kind for part in start] == ["text", "code", "text", "output"]
     assert box.text.replace("\n\n\n", "\n\n") == (
         "<details><summary>Why</summary>\n\nBecause.\n\n"
@@ -87,12 +87,12 @@ def test_folded_boxes_are_kept_whole(page):
 
 def test_a_page_is_read_once_until_it_is_read_again(page):
     path = page("One.")
-    assert resolved.once(path, "en", SITE) == (Part("text", "One."),)
+    assert page_parts.once(path, "en", SITE) == (Part("text", "One."),)
     page("Two.")
-    assert resolved.once(path, "en", SITE)[0].text == "One."
-    resolved.read_again()
-    assert resolved.once(path, "en", SITE)[0].text == "Two."
-    resolved.read_again()
+    assert page_parts.once(path, "en", SITE)[0].text == "One."
+    page_parts.read_again()
+    assert page_parts.once(path, "en", SITE)[0].text == "Two."
+    page_parts.read_again()
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_a_page_is_read_once_until_it_is_read_again(page):
     ],
 )
 def test_boxes_are_flattened(text, flat):
-    assert resolved._flatten_boxes(text) == flat
+    assert page_parts._flatten_boxes(text) == flat
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_boxes_are_flattened(text, flat):
     ],
 )
 def test_links_are_absolute(link, target):
-    assert resolved.absolute_links(link, "part/page.md", SITE) == target
+    assert page_parts.absolute_links(link, "part/page.md", SITE) == target
 
 
 @pytest.mark.parametrize(
@@ -143,14 +143,14 @@ def test_links_are_absolute(link, target):
     ],
 )
 def test_who_is_published(address, known, monkeypatch):
-    assert resolved.published(address) is known
+    assert page_parts.published(address) is known
     text = f"See [a [b] c]({address}part/a/#x) and [d](https://other.org/)."
     kept = text if known else "See a [b] c and [d](https://other.org/)."
-    assert resolved.lasting(text, address) == kept
+    assert page_parts.lasting(text, address) == kept
     titles = {"part/a.md": "Title"}
-    monkeypatch.setattr(resolved.reference_lists, "pages", lambda language: titles)
+    monkeypatch.setattr(page_parts.reference_lists, "pages", lambda language: titles)
     where = f"<{address}part/a/>" if known else "“Title”"
-    assert resolved.whereabouts("part/a.md", "zh", address) == where
+    assert page_parts.whereabouts("part/a.md", "zh", address) == where
 
 
 def test_what_stands_for_a_name(monkeypatch):
@@ -158,24 +158,24 @@ def test_what_stands_for_a_name(monkeypatch):
         monkeypatch.setattr(module, name, lambda *of: f"{name}{of}")
 
     for module, name in (
-        (resolved.facts, "design"),
-        (resolved.facts, "text"),
-        (resolved.gradient_bet, "text"),
-        (resolved.playground, "text"),
-        (resolved.explore, "text"),
-        (resolved.mock, "text"),
-        (resolved.atlas, "make_plain"),
+        (page_parts.facts, "design"),
+        (page_parts.facts, "text"),
+        (page_parts.gradient_bet, "text"),
+        (page_parts.playground, "text"),
+        (page_parts.explore, "text"),
+        (page_parts.mock, "text"),
+        (page_parts.atlas, "make_plain"),
     ):
         note(module, name)
     words = {"zh": {"caption": "甲", "alt": "乙。"}}
     found = [SimpleNamespace(machine=m) for m in ("m", "n")]
-    monkeypatch.setattr(resolved.facts, "recorded", lambda: {"e": found})
-    monkeypatch.setattr(resolved.facts, "words", lambda record, of: words[of])
+    monkeypatch.setattr(page_parts.facts, "recorded", lambda: {"e": found})
+    monkeypatch.setattr(page_parts.facts, "words", lambda record, of: words[of])
     drawn = SimpleNamespace(WORDS=words)
-    monkeypatch.setattr(resolved.diagram, "load", lambda name: drawn)
+    monkeypatch.setattr(page_parts.diagram, "load", lambda name: drawn)
     wanted = {
         "figures.e": "*甲* (m) 乙。\n\n*甲* (n) 乙。",
-        "designs.e": f"design('e', 'zh', {resolved.designs.plain})",
+        "designs.e": f"design('e', 'zh', {page_parts.designs.plain})",
         "diagrams.d": "*甲* 乙。",
         "bets.gradient": "text('gradient', 'zh')",
         "playground.screen": "text('zh',)",
@@ -185,17 +185,17 @@ def test_what_stands_for_a_name(monkeypatch):
         "facts.e.a": "text('facts.e.a',)",
     }
     for name, text in wanted.items():
-        assert resolved._resolve(f"[[ {name} ]]", "zh") == (
-            resolved.TAG.sub("", text)
+        assert page_parts._resolve(f"[[ {name} ]]", "zh") == (
+            page_parts.TAG.sub("", text)
         ), name
-    assert resolved._resolve("## T `x` { #t }\n[a](b){ #moved }", "zh") == (
+    assert page_parts._resolve("## T `x` { #t }\n[a](b){ #moved }", "zh") == (
         "## T `x`\n[a](b)"
     )
 
 
 def test_which_pages_have_code():
     embed = '```{}\n--8<-- "a.py"\n```'
-    assert resolved.has_code(embed.format("python"))
-    assert not resolved.has_code(embed.format("text"))
-    assert not resolved.has_code("```python\nx = 1\n```")
-    assert not resolved.has_code("text")
+    assert page_parts.has_code(embed.format("python"))
+    assert not page_parts.has_code(embed.format("text"))
+    assert not page_parts.has_code("```python\nx = 1\n```")
+    assert not page_parts.has_code("text")

@@ -1,9 +1,9 @@
 """What ``make test-fast`` runs: laws of pages and data, tests of what was touched.
 
-``python -m tests.touched`` prints the arguments of pytest. Touched is what differs
-from the branch main, or from the last commit where there is no main: pages and
-their snippets, and test files. What else may depend on it, and the laws of the
-built site, are for ``make test``.
+``python -m tests.affected_tests`` prints the arguments of pytest. Touched is what
+differs from the branch main, or from the last commit where there is no main: pages and
+their snippets, and test files. What else may depend on it, and the laws of the built
+site, are for ``make test``.
 """
 
 import re

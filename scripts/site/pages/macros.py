@@ -20,7 +20,7 @@ An unknown name fails the build. Nothing here needs torch or matplotlib.
 import html
 import re
 
-from scripts.measure import look, svg
+from scripts.measure import figures, svg
 from scripts.site import atlas
 from scripts.site.data import claims, designs, reference_lists
 from scripts.site.data.facts import (
@@ -82,7 +82,7 @@ def check_drawn(language: str) -> None:
     """Raise SourceError for the first figure or diagram that is not there."""
     wanted = [
         *(
-            look.figure_path(n, r.machine, language)
+            figures.figure_path(n, r.machine, language)
             for n in recorded()
             for r in recorded()[n]
         ),
@@ -95,7 +95,7 @@ def check_drawn(language: str) -> None:
 
 def figure(name: str, record, language: str, labels: dict) -> str:
     """One figure as HTML: inline SVG, caption, text alternative, link to the record."""
-    path = look.figure_path(name, record.machine, language)
+    path = figures.figure_path(name, record.machine, language)
     picture = svg.inline(read_text(path))
     filled = words(record, language)
     link = f"records/{record.machine}/{name}.json"

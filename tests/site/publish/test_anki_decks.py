@@ -15,7 +15,7 @@ from anki.collection import (
 )
 
 from scripts.site.data import reference_lists
-from scripts.site.publish import decks
+from scripts.site.publish import anki_decks
 from scripts.site.publish.archive import zipped
 from scripts.site.questions import interview, interview_pages
 from scripts.site.reading.source import LANGUAGES, SourceError
@@ -93,15 +93,15 @@ def collection(tmp_path):
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_import(language, bank, collection):
-    log = collection.take(decks.package(language, URL, MOMENT))
+    log = collection.take(anki_decks.package(language, URL, MOMENT))
     assert (len(log.new), collection.note_count(), collection.card_count()) == (6, 6, 6)
-    for kind in decks.KINDS:
+    for kind in anki_decks.KINDS:
         note = collection.get_note(min(notes(collection, f"tag:norms::{kind}")))
-        assert tuple(note.keys()) == decks.FIELDS + decks.LABELS
+        assert tuple(note.keys()) == anki_decks.FIELDS + anki_decks.LABELS
         assert sorted(note.tags) == sorted(
             ["norms::rms-norm", "norms::screening", f"norms::{kind}"]
         )
-    assert collection.decks.by_name(decks.WORDS[language]["name"])
+    assert collection.decks.by_name(anki_decks.WORDS[language]["name"])
 
 
 def shown(collection, kind: str) -> tuple[str, str]:
@@ -136,7 +136,7 @@ def words(html: str) -> str:
 )
 def test_what_each_kind_of_card_asks(kind, front, back, bank, collection):
     """Each asks one thing and answers it; no card gives another's answer away."""
-    collection.take(decks.package("en", URL, MOMENT))
+    collection.take(anki_decks.package("en", URL, MOMENT))
     asks, answers = map(words, shown(collection, kind))
     assert asks == f"rms-norm · screening {front}"
     assert answers.startswith(back)
@@ -146,7 +146,7 @@ def test_what_each_kind_of_card_asks(kind, front, back, bank, collection):
 
 
 def test_what_a_card_shows(bank, collection):
-    collection.take(decks.package("en", URL, MOMENT))
+    collection.take(anki_decks.package("en", URL, MOMENT))
     answer = shown(collection, "question")[1]
     assert re.search(r"\\\[\s*a &lt; b\s*\\\]", answer)
     assert "<strong>Bold</strong>" in answer and "<code>a &lt; b</code>" in answer
@@ -160,10 +160,10 @@ def test_what_a_card_shows(bank, collection):
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_an_item_is_a_card(language, quiz, collection):
     """Options in front; the right one and why behind; the others' reasons folded."""
-    collection.take(decks.package(language, URL, MOMENT))
+    collection.take(anki_decks.package(language, URL, MOMENT))
     assert collection.note_count() == collection.card_count() == 8
     note = collection.get_note(min(notes(collection, "tag:norms::quiz")))
-    assert tuple(note.keys()) == decks.QUIZ_FIELDS + decks.LABELS
+    assert tuple(note.keys()) == anki_decks.QUIZ_FIELDS + anki_decks.LABELS
     assert sorted(note.tags) == ["norms::engineer", "norms::quiz", "norms::rms-norm"]
     front, back = shown(collection, "quiz")
     letters = interview_pages.shuffled(ITEM)
@@ -182,16 +182,16 @@ def test_an_item_is_a_card(language, quiz, collection):
 def test_an_updated_item_keeps_its_schedule(quiz, collection):
     """Also where a deck without items was there before, and where a key changes."""
     items, quiz[:] = list(quiz), []
-    collection.take(decks.package("en", URL, MOMENT - 60))
+    collection.take(anki_decks.package("en", URL, MOMENT - 60))
     learned = list(collection.find_cards(""))
     collection.sched.set_due_date(learned, "5")
     quiz[:] = items
-    log = collection.take(decks.package("en", URL, MOMENT))
+    log = collection.take(anki_decks.package("en", URL, MOMENT))
     assert (len(log.new), collection.note_count()) == (2, 8)
     learned += (new := collection.find_cards("tag:norms::quiz"))
     collection.sched.set_due_date(new, "7")
     quiz[0][1]["answer"] = "three"
-    log = collection.take(decks.package("en", URL, MOMENT + 60))
+    log = collection.take(anki_decks.package("en", URL, MOMENT + 60))
     assert (len(log.new), collection.note_count()) == (0, 8)
     assert {collection.get_card(card).ivl for card in learned} == {5, 7}
     changed = collection.get_note(min(notes(collection, "tag:norms::quiz")))
@@ -202,14 +202,14 @@ def test_an_updated_item_keeps_its_schedule(quiz, collection):
 def test_the_table_is_read_as_well(language, quiz, collection, tmp_path):
     """By Anki, as a text file: a front, a back and tags for each card."""
     path = tmp_path / "cards.tsv"
-    path.write_text(decks.table(language), encoding="utf-8")
+    path.write_text(anki_decks.table(language), encoding="utf-8")
     metadata = collection.get_csv_metadata(str(path), None)
     assert list(metadata.column_labels)[:2] == ["Front", "Back"]
     assert (metadata.is_html, metadata.tags_column) == (True, 3)
     metadata.global_notetype.id = collection.models.by_name("Basic")["id"]
     collection.import_csv(ImportCsvRequest(path=str(path), metadata=metadata))
     assert collection.note_count() == 8
-    for kind in (*decks.KINDS, "quiz"):
+    for kind in (*anki_decks.KINDS, "quiz"):
         found = [
             collection.get_note(n) for n in notes(collection, f"tag:norms::{kind}")
         ]
@@ -219,26 +219,26 @@ def test_the_table_is_read_as_well(language, quiz, collection, tmp_path):
 
 def test_both_languages_side_by_side(bank, collection):
     for language in LANGUAGES:
-        collection.take(decks.package(language, URL, MOMENT))
+        collection.take(anki_decks.package(language, URL, MOMENT))
     assert collection.note_count() == 2 * 3 * len(bank)
 
 
 def test_second_import_adds_nothing(bank, collection):
-    content = decks.package("en", URL, MOMENT)
+    content = anki_decks.package("en", URL, MOMENT)
     collection.take(content)
     log = collection.take(content)
     assert (len(log.new), len(log.updated), len(log.duplicate)) == (0, 0, 6)
 
 
 def test_new_version_updates_in_place(bank, collection):
-    collection.take(decks.package("en", URL, MOMENT))
+    collection.take(anki_decks.package("en", URL, MOMENT))
     before = {note: collection.get_note(note).cards() for note in notes(collection)}
     learned = collection.find_cards("")
     collection.sched.set_due_date(learned, "5")
     bank[1][1]["short"] = {"en": "Now $y$.", "zh": "现在是 $y$。"}
     bank[0] = ("numerics", bank[0][1])  # to another group
     bank.insert(0, ("rms-norm", ROW | {"id": "a-third-question"}))
-    log = collection.take(decks.package("en", URL, MOMENT + 60))
+    log = collection.take(anki_decks.package("en", URL, MOMENT + 60))
     assert (len(log.new), collection.note_count()) == (3, 9)
     moved = [collection.get_note(n) for n in notes(collection, "tag:norms::numerics")]
     assert len(moved) == 3 and {note.id for note in moved} <= set(before)
@@ -256,18 +256,18 @@ def first_deck(language: str) -> bytes:
     names = ("Question", "Short", "Answer", "Weak", "FollowUp", "Evidence")
     back = "".join(f"{{{{{name}}}}}" for name in ("FrontSide", *names[1:]))
     model = Model(
-        decks.IDS[language],
-        decks.WORDS[language]["name"],
+        anki_decks.IDS[language],
+        anki_decks.WORDS[language]["name"],
         fields=[{"name": name} for name in (*names, "Group", "Level")],
         templates=[{"name": "question", "qfmt": "{{Question}}", "afmt": back}],
     )
-    made = Deck(decks.IDS[language], decks.WORDS[language]["name"])
+    made = Deck(anki_decks.IDS[language], anki_decks.WORDS[language]["name"])
     for _, row in BANK:
         guid = guid_for("norms-measured", language, row["id"])
         said = [f"Old {name}" for name in (*names, "Group", "Level")]
         made.add_note(Note(model, said, guid=guid))
     with sqlite3.connect(":memory:") as database:
-        ids = itertools.count(decks.IDS[language])
+        ids = itertools.count(anki_decks.IDS[language])
         Package(made).write_to_db(database.cursor(), MOMENT - 600, ids)
         database.commit()
         stored = {"collection.anki2": database.serialize(), "media": b"{}"}
@@ -281,10 +281,10 @@ def test_long_cards_become_short_ones_and_keep_their_schedule(
     collection.take(first_deck(language))
     had = list(collection.find_cards(""))
     collection.sched.set_due_date(had, "5")
-    log = collection.take(decks.package(language, URL, MOMENT))
+    log = collection.take(anki_decks.package(language, URL, MOMENT))
     assert (len(log.new), len(log.updated), collection.note_count()) == (4, 2, 6)
     names = [model.name for model in collection.models.all_names_and_ids()]
-    assert sum(decks.WORDS[language]["name"] in name for name in names) == 1
+    assert sum(anki_decks.WORDS[language]["name"] in name for name in names) == 1
     for number in had:
         card = collection.get_card(number)
         assert card.ivl == 5 and "norms::question" in card.note().tags
@@ -299,7 +299,7 @@ def test_a_card_that_a_reader_has_changed_is_kept_and_still_asks_one_thing(
     note = collection.get_note(min(notes(collection)))
     note["Short"] = "Mine"
     collection.update_note(note)
-    collection.take(decks.package("en", URL, MOMENT))
+    collection.take(anki_decks.package("en", URL, MOMENT))
     output = collection.get_note(note.id).cards()[0].render_output()
     assert "Mine" in output.answer_text
     assert not re.search("Old (Weak|FollowUp)", output.answer_text)
@@ -309,20 +309,20 @@ def test_a_card_that_a_reader_has_changed_is_kept_and_still_asks_one_thing(
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_without_a_published_address_pages_are_named(address, language, bank, quiz):
     title = reference_lists.pages(language)["rmsnorm/rms-norm.md"]
-    for kind in decks.KINDS:
-        evidence = decks.fields(*bank[0], kind, language, address)[5]
+    for kind in anki_decks.KINDS:
+        evidence = anki_decks.fields(*bank[0], kind, language, address)[5]
         links = re.findall('href="([^"]*)"', evidence)
         assert all(link.startswith("https://") for link in links), evidence
         assert "rms-norm" in words(evidence) and "](" not in evidence
-    assert title in decks.fields(*bank[0], "question", language, address)[5]
-    evidence = decks.quiz_fields(*quiz[0], language, address)[4]
+    assert title in anki_decks.fields(*bank[0], "question", language, address)[5]
+    evidence = anki_decks.quiz_fields(*quiz[0], language, address)[4]
     links = re.findall('href="([^"]*)"', evidence)
     assert all(link.startswith("https://") for link in links), evidence
     assert title in evidence and "](" not in evidence
-    about = decks.deck(language, address).description
-    assert about == decks.WORDS[language]["about"]
-    assert decks.deck(language, URL).description.startswith(about)
-    assert URL in decks.deck(language, URL).description
+    about = anki_decks.deck(language, address).description
+    assert about == anki_decks.WORDS[language]["about"]
+    assert anki_decks.deck(language, URL).description.startswith(about)
+    assert URL in anki_decks.deck(language, URL).description
 
 
 def notes(collection, query="") -> list[int]:
@@ -330,7 +330,7 @@ def notes(collection, query="") -> list[int]:
 
 
 def test_the_sheet_has_its_tag(collection):
-    collection.take(decks.package("en", URL, MOMENT))
+    collection.take(anki_decks.package("en", URL, MOMENT))
     of_the_sheet = notes(collection, "tag:norms::sheet tag:norms::question")
     assert len(of_the_sheet) == interview_pages.SHEET
     wanted = {row["id"] for _, row in interview_pages.chosen()}
@@ -340,7 +340,7 @@ def test_the_sheet_has_its_tag(collection):
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_whole_bank(language, collection):
-    log = collection.take(decks.package(language, URL, MOMENT))
+    log = collection.take(anki_decks.package(language, URL, MOMENT))
     assert len(log.new) == 3 * len(interview.bank()) + len(interview.items())
     for number in notes(collection, "tag:norms::quiz"):
         assert all(collection.get_note(number).values())
@@ -349,7 +349,7 @@ def test_whole_bank(language, collection):
         "follow-up": {"Answer", "Weak"},
         "weak": {"Answer", "FollowUp"},
     }
-    for kind in decks.KINDS:
+    for kind in anki_decks.KINDS:
         for number in notes(collection, f"tag:norms::{kind}"):
             note = dict(collection.get_note(number).items())
             assert {name for name, value in note.items() if not value} == unfilled[kind]
@@ -361,10 +361,10 @@ def test_whole_bank(language, collection):
 
 
 def test_same_sources_same_bytes(bank):
-    first = decks.package("en", URL, MOMENT)
-    assert decks.package("en", URL, MOMENT) == first
+    first = anki_decks.package("en", URL, MOMENT)
+    assert anki_decks.package("en", URL, MOMENT) == first
     bank[0][1]["short"] = {"en": "Other.", "zh": "别的。"}
-    assert decks.package("en", URL, MOMENT) != first
+    assert anki_decks.package("en", URL, MOMENT) != first
 
 
 def test_decks_are_published_beside_the_page_that_offers_them(monkeypatch):
@@ -380,44 +380,52 @@ def test_decks_are_published_beside_the_page_that_offers_them(monkeypatch):
         def get_file_from_path(self, path):
             return path in offered
 
-    monkeypatch.setattr(decks, "File", File)
-    monkeypatch.setattr(decks, "package", lambda *of: of)
-    monkeypatch.setattr(decks, "table", lambda language: f"table {language}")
-    monkeypatch.setattr(decks, "moment", lambda: MOMENT)
-    for cached in (decks._package, decks._table):
+    monkeypatch.setattr(anki_decks, "File", File)
+    monkeypatch.setattr(anki_decks, "package", lambda *of: of)
+    monkeypatch.setattr(anki_decks, "table", lambda language: f"table {language}")
+    monkeypatch.setattr(anki_decks, "moment", lambda: MOMENT)
+    for cached in (anki_decks._package, anki_decks._table):
         cached.cache_clear()
     theme = {"language": "zh"}
     config = SimpleNamespace(theme=theme, site_url=None)
     offered, files = [], Files()
-    decks.add(files, config)
+    anki_decks.add(files, config)
     assert files == made == []
     offered.append("interview/index.md")
-    decks.add(files, config)
+    anki_decks.add(files, config)
     uris = ["interview/norms-measured.apkg", "interview/norms-measured.tsv"]
     contents = [("zh", "/", MOMENT), "table zh"]
     assert files == uris
     assert made == [(config, u, c) for u, c in zip(uris, contents, strict=True)]
-    assert {path.name for path, _ in decks._stamps()} >= {"terms.yml", "kernels.yml"}
-    for cached in (decks._package, decks._table):
+    assert {path.name for path, _ in anki_decks._stamps()} >= {
+        "terms.yml",
+        "kernels.yml",
+    }
+    for cached in (anki_decks._package, anki_decks._table):
         cached.cache_clear()
 
 
 def test_the_moment_is_asked_of_git(monkeypatch):
     def run(command, cwd, capture_output, text, check):
         assert command == ["git", "log", "-1", "--format=%ct"]
-        assert (cwd, capture_output, text, check) == (decks.ROOT, True, True, False)
+        assert (cwd, capture_output, text, check) == (
+            anki_decks.ROOT,
+            True,
+            True,
+            False,
+        )
         return SimpleNamespace(returncode=0, stdout=f"{MOMENT}\n")
 
-    monkeypatch.setattr(decks.subprocess, "run", run)
-    assert decks.moment() == MOMENT
+    monkeypatch.setattr(anki_decks.subprocess, "run", run)
+    assert anki_decks.moment() == MOMENT
 
 
 def test_moment_is_that_of_the_last_change(monkeypatch, tmp_path):
-    assert decks.moment() == decks.moment() > 0
+    assert anki_decks.moment() == anki_decks.moment() > 0
     (tmp_path / "rms-norm.yml").write_text("[]")
-    monkeypatch.setattr(decks, "ROOT", tmp_path)  # no repository
+    monkeypatch.setattr(anki_decks, "ROOT", tmp_path)  # no repository
     monkeypatch.setattr(interview, "QUESTIONS", tmp_path)
-    assert decks.moment() == int((tmp_path / "rms-norm.yml").stat().st_mtime)
+    assert anki_decks.moment() == int((tmp_path / "rms-norm.yml").stat().st_mtime)
 
 
 @pytest.mark.parametrize(
@@ -437,15 +445,15 @@ def test_moment_is_that_of_the_last_change(monkeypatch, tmp_path):
 )
 def test_bad_data_is_one_line(change, says, bank):
     with pytest.raises(SourceError, match=says) as caught:
-        for kind in decks.KINDS:
-            decks.fields("rms-norm", ROW | change, kind, "en", URL)
+        for kind in anki_decks.KINDS:
+            anki_decks.fields("rms-norm", ROW | change, kind, "en", URL)
     assert "\n" not in str(caught.value)
 
 
 def test_ids_are_those_that_readers_have(bank):
     """A changed id would give every reader a second deck."""
-    assert decks.IDS == {"zh": 1763700000001, "en": 1763700000002}
-    assert decks.QUIZ_IDS == {"zh": 1763700000003, "en": 1763700000004}
-    guids = [note.guid for note in decks.deck("en", URL).notes]
+    assert anki_decks.IDS == {"zh": 1763700000001, "en": 1763700000002}
+    assert anki_decks.QUIZ_IDS == {"zh": 1763700000003, "en": 1763700000004}
+    guids = [note.guid for note in anki_decks.deck("en", URL).notes]
     assert len(set(guids)) == 6
     assert guids[::3] == ["O$A7n5?2Xs", "z6I>N69kU?"]

@@ -5,7 +5,7 @@ from math import inf, isnan, nan
 import pytest
 
 from scripts.measure import spread
-from scripts.measure.findings import Found, ahead, apart, best, gap, with_inf
+from scripts.measure.fact_formatting import Found, ahead, apart, best, gap, with_inf
 
 OURS, THEIRS = [1.0, 2.5, 2.0], [1.5, 2.0, 3.0]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts.measure import digest, look, records
+from scripts.measure import digest, figures, records
 from scripts.measure.records import RecordError
 
 pytest.importorskip("matplotlib", reason="drawing needs matplotlib")
@@ -22,25 +22,27 @@ WORDS = {
 @pytest.fixture(autouse=True)
 def every_glyph(monkeypatch, tmp_path):
     """These words need not be in the figures' font."""
-    monkeypatch.setattr(look, "FONT_FILE", tmp_path / "none.ttf")
+    monkeypatch.setattr(figures, "FONT_FILE", tmp_path / "none.ttf")
     monkeypatch.setattr(digest, "is_stale", lambda record: False)
 
 
 def _figure(record, words):
-    figure, axis = look.new_figure(words, record)
+    figure, axis = figures.new_figure(words, record)
     for i in range(6):
-        axis.plot([1, 2, 4], [i, 2 * i, i + 1], label=f"series {i}", **look.style(i))
-    axis.fill_between([1, 2], [0, 1], [2, 3], color=look.PANEL)
+        axis.plot([1, 2, 4], [i, 2 * i, i + 1], label=f"series {i}", **figures.style(i))
+    axis.fill_between([1, 2], [0, 1], [2, 3], color=figures.PANEL)
     axis.set_xscale("log")
-    look.plain_log(axis.xaxis)
-    look.legend(axis, columns=3)
-    look.label_ends(axis, [(1, "a", look.INK), (1, "b", look.MUTED), (9, "c", "k")][:2])
-    look.footer(figure, record, words, words["band"])
+    figures.plain_log(axis.xaxis)
+    figures.legend(axis, columns=3)
+    figures.label_ends(
+        axis, [(1, "a", figures.INK), (1, "b", figures.MUTED), (9, "c", "k")][:2]
+    )
+    figures.footer(figure, record, words, words["band"])
     return figure
 
 
 def _saved(record, path, lang="en"):
-    return look.save(_figure(record, WORDS[lang]), path).read_text("utf-8")
+    return figures.save(_figure(record, WORDS[lang]), path).read_text("utf-8")
 
 
 @pytest.mark.parametrize("lang", WORDS)
@@ -49,8 +51,8 @@ def test_the_same_bytes_on_every_run(record, tmp_path, lang):
     first = _saved(record, path, lang)
     assert _saved(record, path, lang) == first
     figure = _figure(record, WORDS[lang])
-    once = look.save(figure, path).read_bytes()
-    assert look.save(figure, path).read_bytes() == once == first.encode()
+    once = figures.save(figure, path).read_bytes()
+    assert figures.save(figure, path).read_bytes() == once == first.encode()
 
 
 def test_other_inputs_other_bytes(record, tmp_path):
@@ -92,7 +94,7 @@ def test_a_colour_of_ones_own_is_refused(record, tmp_path):
     figure.axes[0].plot([1, 2], [1, 2], color="#123456")
     path = tmp_path / "a" / "b.svg"
     with pytest.raises(RecordError, match="#123456"):
-        look.save(figure, path)
+        figures.save(figure, path)
     assert not path.exists()
 
 
@@ -104,7 +106,7 @@ def test_a_colour_of_ones_own_is_refused(record, tmp_path):
     ],
 )
 def test_the_footer_names_device_versions_date_and_seeds(record, lang, says):
-    words = look.provenance_words(record, lang)
+    words = figures.provenance_words(record, lang)
     for part in [*says, "2026-11-21"]:
         assert part in words
 
@@ -112,7 +114,9 @@ def test_the_footer_names_device_versions_date_and_seeds(record, lang, says):
 def test_the_footer_of_a_gpu_names_driver_and_clock(record):
     card = {"kind": "gpu", "name": "NVIDIA H200", "driver": "570.1", "clock_mhz": 1980}
     made = {**record.provenance, "device": card, "seeds": [7]}
-    words = look.provenance_words(replace(record, size="full", provenance=made), "en")
+    words = figures.provenance_words(
+        replace(record, size="full", provenance=made), "en"
+    )
     assert words.startswith("NVIDIA H200, driver 570.1, SM 1980 MHz; torch")
     assert words.endswith("measured 2026-11-21; single seed 7.")
 
@@ -122,30 +126,30 @@ def test_the_footer_of_a_gpu_names_driver_and_clock(record):
     [("en", "; unfinished: 12 of 84 steps"), ("zh", "；没有测完：84 步里测了 12 步")],
 )
 def test_the_footer_says_how_far_an_unfinished_run_came(record, lang, says):
-    assert says not in look.provenance_words(record, lang)
+    assert says not in figures.provenance_words(record, lang)
     made = {**record.provenance, "steps": [12, 84]}
-    assert says in look.provenance_words(replace(record, provenance=made), lang)
+    assert says in figures.provenance_words(replace(record, provenance=made), lang)
 
 
 def test_footer_words_have_equal_keys():
-    assert look.FOOTER["zh"].keys() == look.FOOTER["en"].keys()
+    assert figures.FOOTER["zh"].keys() == figures.FOOTER["en"].keys()
 
 
 @pytest.mark.parametrize("lang", WORDS)
 def test_a_stale_record_is_marked_in_its_figure(record, tmp_path, monkeypatch, lang):
     path = tmp_path / "test-cpu" / f"squares.{lang}.svg"
     plain = re.sub(r"\s+", " ", _saved(record, path, lang))
-    mark = look.FOOTER[lang]["stale"]
+    mark = figures.FOOTER[lang]["stale"]
     assert mark not in plain
     monkeypatch.setattr(digest, "is_stale", lambda record: True)
     assert mark in re.sub(r"\s+", " ", _saved(record, path, lang))
 
 
 def test_a_missing_glyph_is_an_error_once_the_font_is_there(record, monkeypatch):
-    monkeypatch.setattr(look, "FONT_FILE", Path(__file__))  # anything that exists
-    monkeypatch.setattr(look, "FONTS", ["DejaVu Sans", "DejaVu Sans Mono"])
+    monkeypatch.setattr(figures, "FONT_FILE", Path(__file__))  # anything that exists
+    monkeypatch.setattr(figures, "FONTS", ["DejaVu Sans", "DejaVu Sans Mono"])
     with pytest.raises(UserWarning, match="missing from"):
-        look.svg_text(_figure(record, {"title": "\U0001f980", "band": ""}), "x")
+        figures.svg_text(_figure(record, {"title": "\U0001f980", "band": ""}), "x")
 
 
 def test_colours_stand_out_from_white_and_from_each_other():
@@ -159,31 +163,31 @@ def test_colours_stand_out_from_white_and_from_each_other():
         ]
         return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
-    for colour in (*look.SERIES, look.INK, look.MUTED):
+    for colour in (*figures.SERIES, figures.INK, figures.MUTED):
         assert 1.05 / (luminance(colour) + 0.05) >= 4.5, colour
-    for i, one in enumerate(look.SERIES):
-        for other in look.SERIES[:i]:
+    for i, one in enumerate(figures.SERIES):
+        for other in figures.SERIES[:i]:
             away = sum(
                 abs(a - b) for a, b in zip(channels(one), channels(other), strict=True)
             )
             assert away > 0.3, (one, other)
-    styles = [(s["marker"], s["linestyle"]) for s in map(look.style, range(6))]
+    styles = [(s["marker"], s["linestyle"]) for s in map(figures.style, range(6))]
     assert len({m for m, _ in styles}) == len({str(s) for _, s in styles}) == 6
-    assert look.style(6) == look.style(0)
+    assert figures.style(6) == figures.style(0)
 
 
 def test_wrapping_chinese_and_english(record):
-    look.new_figure({"title": "t"}, record)  # sets the fonts
-    lines = look.wrap("one two three four five six seven", 1.0, 10)
+    figures.new_figure({"title": "t"}, record)  # sets the fonts
+    lines = figures.wrap("one two three four five six seven", 1.0, 10)
     assert " ".join(lines) == "one two three four five six seven"
     assert len(lines) > 1
     text = "归一化（normalization）之后，方差是一；均值不一定是零。"
-    lines = look.wrap(text, 1.2, 10)
+    lines = figures.wrap(text, 1.2, 10)
     assert "".join(lines) == text
     for line in lines:
         assert line[0] not in "，。；）"
         assert line[-1] != "（"
-    assert look.wrap("a\nb", 5, 10) == ["a", "b"]
+    assert figures.wrap("a\nb", 5, 10) == ["a", "b"]
 
 
 @pytest.mark.parametrize("shared", [False, True], ids=["axes", "figure"])
@@ -193,8 +197,8 @@ def test_title_footer_and_legend_stay_inside_and_apart(record, shared):
     if shared:
         figure.axes[0].get_legend().remove()
         figure.axes[0].set_title("A panel")
-        look.legend(figure, columns=3)
-    look.svg_text(figure, "x")
+        figures.legend(figure, columns=3)
+    figures.svg_text(figure, "x")
     figure.set_dpi(400)  # fine enough that hinting does not matter
     renderer = figure.canvas.get_renderer()
     boxes = [t.get_window_extent(renderer) for t in [*figure.texts, *figure.legends]]
@@ -209,10 +213,12 @@ def test_title_footer_and_legend_stay_inside_and_apart(record, shared):
 
 
 def test_direct_labels_do_not_overlap(record):
-    figure, axis = look.new_figure({"title": "t"}, record)
-    axis.plot([0, 1], [0, 1], marker="none", color=look.INK)
-    look.label_ends(axis, [(y, f"label {y}", look.INK) for y in (0.5, 0.5, 0.51, 0.9)])
-    look.svg_text(figure, "x")
+    figure, axis = figures.new_figure({"title": "t"}, record)
+    axis.plot([0, 1], [0, 1], marker="none", color=figures.INK)
+    figures.label_ends(
+        axis, [(y, f"label {y}", figures.INK) for y in (0.5, 0.5, 0.51, 0.9)]
+    )
+    figures.svg_text(figure, "x")
     renderer = figure.canvas.get_renderer()
     boxes = sorted(
         (t.get_window_extent(renderer) for t in axis.texts), key=lambda b: b.y0
@@ -223,22 +229,22 @@ def test_direct_labels_do_not_overlap(record):
 
 def test_words_are_filled_from_facts():
     words = {"title": "{a} of {b}", "panel": {"x": "{{rows}} {a}"}}
-    assert look.fill(words, {"a": "1", "b": "2"}) == {
+    assert figures.fill(words, {"a": "1", "b": "2"}) == {
         "title": "1 of 2",
         "panel": {"x": "{rows} 1"},
     }
     with pytest.raises(RecordError, match="fact 'b'"):
-        look.fill(words, {"a": "1"})
+        figures.fill(words, {"a": "1"})
 
 
 def test_language_is_said_or_seen():
-    assert look.language({"title": "平方"}) == "zh"
-    assert look.language({"title": "Squares"}) == "en"
-    assert look.language({"title": "RMSNorm", "lang": "zh"}) == "zh"
+    assert figures.language({"title": "平方"}) == "zh"
+    assert figures.language({"title": "Squares"}) == "en"
+    assert figures.language({"title": "RMSNorm", "lang": "zh"}) == "zh"
 
 
 def test_paths():
-    path = look.figure_path("squares", "test-cpu", "zh")
+    path = figures.figure_path("squares", "test-cpu", "zh")
     assert path == records.ROOT / "docs/figures/test-cpu/squares.zh.svg"
 
 
@@ -255,7 +261,7 @@ def experiment(folder, monkeypatch):
     )
     path.write_text(text.replace("return None", plot), encoding="utf-8")
     monkeypatch.setattr(
-        look, "load_experiment", lambda name: records.load_experiment(name, folder)
+        figures, "load_experiment", lambda name: records.load_experiment(name, folder)
     )
     monkeypatch.setattr(digest, "EXPERIMENTS", folder)
     return path
@@ -277,16 +283,16 @@ def squares(record):
 
 
 def test_draw_writes_the_figure(experiment, squares, tmp_path, monkeypatch):
-    monkeypatch.setattr(look, "FIGURES", tmp_path / "figures")
+    monkeypatch.setattr(figures, "FIGURES", tmp_path / "figures")
     for lang in ("zh", "en"):
-        path = look.draw(squares, lang)
+        path = figures.draw(squares, lang)
         assert path == tmp_path / "figures" / "test-cpu" / f"squares.{lang}.svg"
         assert path.read_text(encoding="utf-8").startswith("<svg")
 
 
 def test_what_a_figure_shows_changes_its_digest(experiment, squares, monkeypatch):
     def digests():
-        return [look.figure_digest(squares, lang) for lang in ("zh", "en")]
+        return [figures.figure_digest(squares, lang) for lang in ("zh", "en")]
 
     before = digests()
     assert before == digests() and before[0] != before[1]
@@ -306,6 +312,6 @@ def test_what_a_figure_shows_changes_its_digest(experiment, squares, monkeypatch
     _edit(experiment, "figure.text(0, 0, ''); look.footer", "look.footer")
     assert digests() == before
     other = replace(squares, rows=[*squares.rows, {"x": 2, "seed": 0, "y": 2.0}])
-    assert look.figure_digest(other, "en") != before[1]
+    assert figures.figure_digest(other, "en") != before[1]
     monkeypatch.setattr(digest, "is_stale", lambda record: True)
     assert digests() != before

@@ -1,6 +1,6 @@
 """The reader of prose that the laws about words stand on."""
 
-from tests.pages.reading import CITE, CODE, FACT, FORMULA, lab_text, paragraphs
+from tests.pages.page_prose import CITE, CODE, FACT, FORMULA, lab_text, paragraphs
 
 PAGE = """---
 title: A title
