@@ -8,23 +8,20 @@ colours by their place in its own list.
 from collections.abc import Iterable
 
 # Name of an arm: its place among figures.SERIES, and how figures label it.
-THINGS: dict[str, tuple[int, frozenset[str]]] = {
-    name: (place, frozenset(labels))
-    for name, place, *labels in (
-        ("post", 0, "Post-Norm"),
-        ("pre", 1, "Pre-Norm", "Pre-LN"),
-        ("deepnorm", 2, "DeepNorm"),
-        ("small_writers", 3, "GPT-2's initialization", "GPT-2 的初始化"),
-        ("sandwich", 4, "Sandwich norm", "夹心归一化"),
-        ("normformer", 5, "NormFormer"),
-        ("rms_norm", 0, "RMSNorm", "scaling (RMSNorm)", "只缩放（RMSNorm）"),
-        ("layer_norm", 1, "LayerNorm", "both (LayerNorm)", "两步都做（LayerNorm）"),
-        ("batch_norm", 4, "BatchNorm"),
-        ("plain", 0, "no control", "不加控制", "plain", "普通注意力"),
-        ("qk_norm", 1, "QK-Norm"),
-        ("soft_cap", 2, "soft cap 50", "软上限 50"),
-        ("qk_clip", 3, "QK-Clip 100"),
-    )
+THINGS: dict[str, tuple[int, list[str]]] = {
+    "post": (0, ["Post-Norm"]),
+    "pre": (1, ["Pre-Norm", "Pre-LN"]),
+    "deepnorm": (2, ["DeepNorm"]),
+    "small_writers": (3, ["GPT-2's initialization", "GPT-2 的初始化"]),
+    "sandwich": (4, ["Sandwich norm", "夹心归一化"]),
+    "normformer": (5, ["NormFormer"]),
+    "rms_norm": (0, ["RMSNorm", "scaling (RMSNorm)", "只缩放（RMSNorm）"]),
+    "layer_norm": (1, ["LayerNorm", "both (LayerNorm)", "两步都做（LayerNorm）"]),
+    "batch_norm": (4, ["BatchNorm"]),
+    "plain": (0, ["no control", "不加控制", "plain", "普通注意力"]),
+    "qk_norm": (1, ["QK-Norm"]),
+    "soft_cap": (2, ["soft cap 50", "软上限 50"]),
+    "qk_clip": (3, ["QK-Clip 100"]),
 }
 # Arms that stand beside these in one figure.
 BESIDE = {

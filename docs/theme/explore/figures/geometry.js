@@ -180,7 +180,7 @@ function view(state, words) {
     tip(layer.v, "layer", "LN", 3, 8) +
     tip(rms.v, "rms", "RMS", -18, 2) +
     tip(x.v, "input", "x", 4, 0) +
-    `<circle cx="${seen(x.v)[0]}" cy="${seen(x.v)[1]}" r="11" class="grip"/></svg>`;
+    `<circle cx="${across}" cy="${down}" r="11" class="grip"/></svg>`;
   const heads = [words.vector, words.features, words.length, words.mean, words.turned];
   const rows = [x, layer, rms].map(
     ({ name, v, length, mean, turned }) =>
