@@ -37,6 +37,7 @@ ways = {  # what is rounded, the size that its scale maps to the largest number
     "norm, one scale, its bound": (y, bound),
     "norm, one scale, largest seen": (y, y.abs().max()),
     "norm, a scale per row": (y, row(y)),
+    "norm, 1.7 times that scale": (y, 1.7 * row(y)),
     "norm, gain in the matrix, per row": (n, row(n)),
     "stream, no scale": (stream, None),
     "stream, a scale per row": (stream, row(stream)),
