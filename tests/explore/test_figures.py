@@ -374,6 +374,8 @@ def test_attention_shows_the_claims():
     assert all(abs(b) < abs(z) for b, z in zip(bent, straight, strict=True))
     clipped = preset("attention", "qk-clip-adds-a-layer-to-the-model")
     assert max(clipped["logits"]) == pytest.approx(100)
+    assert clipped["kept"] == pytest.approx(100 / max(grown))  # the arrows' square
+    assert opening["kept"] == 1
 
 
 def the_laws() -> None:
@@ -408,7 +410,7 @@ def the_laws() -> None:
         ("attention", "(length * length) / unit", "length / unit"),
         ("attention", "state.gain * unit", "unit"),
         ("attention", "1 - t * t", "1 - t"),
-        ("attention", "(z * THRESHOLD) / most", "Math.min(z, THRESHOLD)"),
+        ("attention", "z * kept", "Math.min(z, THRESHOLD)"),
         ("attention", "k === i ? 0 : w * w", "w * w"),
         ("attention", "-p * log(p)", "-p * log(p) / Math.LN2"),
     ],

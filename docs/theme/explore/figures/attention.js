@@ -139,14 +139,15 @@ function compute(state) {
     const tanh = raw.map((z) => 1 - 2 / (exp((2 * z) / cap) + 1));
     [logits, slopes] = [tanh.map((t) => cap * t), tanh.map((t) => 1 - t * t)];
   }
-  if (state.remedy === "clip" && most > THRESHOLD) logits = raw.map((z) => (z * THRESHOLD) / most);
+  const kept = state.remedy === "clip" && most > THRESHOLD ? THRESHOLD / most : 1;
+  if (kept < 1) logits = raw.map((z) => z * kept);
   const top = Math.max(...logits);
   const parts = logits.map((z) => exp(z - top));
   const weights = parts.map((part) => part / sum(parts));
   const entropy = sum(weights.map((p) => (p > 0 ? -p * log(p) : 0)));
   const column = (p, i) => slopes[i] ** 2 * p * p * ((1 - p) ** 2 + sum(weights.map((w, k) => (k === i ? 0 : w * w))));
   const slope = Math.sqrt(sum(weights.map(column)));
-  return { logits, weights, entropy, slope };
+  return { logits, weights, entropy, slope, kept };
 }
 
 const INNER = 20; // an arrow of length 4, in units of the drawing
@@ -165,9 +166,10 @@ function arrow(angle, radius, kind) {
 function view(state, words) {
   const found = compute(state);
   const radius = INNER + EACH * state.grown;
-  const normed = state.remedy === "norm";
+  // QK-Clip multiplies both matrices by the root of what it keeps of the logits.
+  const changed = state.remedy === "norm" ? RING : radius + (EACH * log(found.kept)) / log(4);
   const both = (angle, kind) =>
-    normed ? arrow(angle, radius, "raw") + arrow(angle, RING, kind) : arrow(angle, radius, kind);
+    changed === radius ? arrow(angle, radius, kind) : arrow(angle, radius, "raw") + arrow(angle, changed, kind);
   const keys = KEYS.map((angle, i) => {
     const [x, y] = at(angle, radius + 6);
     const target = `<circle cx="${x}" cy="${y}" r="8" class="target"/>`;
