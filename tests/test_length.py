@@ -13,17 +13,17 @@ from scripts.measure.records import EXPERIMENTS, experiments
 
 MOST = 400
 LONGER = {
-    "batch_norm_in_transformer": 884,
-    "centring_ablation": 513,
+    "batch_norm_in_transformer": 886,
+    "centring_ablation": 516,
     "depth_limit": 557,
-    "norm_free": 539,
-    "normformer_speed": 589,
-    "qk_norm_stability": 501,
+    "norm_free": 549,
+    "normformer_speed": 591,
+    "qk_norm_stability": 503,
     "recipe_growth": 453,
-    "residual_growth": 628,
+    "residual_growth": 630,
     "token_similarity": 513,
     "warmup_causes": 592,
-    "warmup_sensitivity": 503,
+    "warmup_sensitivity": 505,
 }
 
 

@@ -374,11 +374,10 @@ def plot(record, words):
     handles, labels = [line], [words["stream"]]
     for place, provider in enumerate(DRAWN):
         rows = [cell[RMS, provider] for cell in cells.values()]
-        (line,) = above.plot(
-            sizes, [_rate(row) for row in rows], **figures.style(place)
-        )
+        drawn = figures.style(place)
+        (line,) = above.plot(sizes, [_rate(row) for row in rows], **drawn)
         off = [_middle(row["seconds"]) / row["predicted"] for row in rows]
-        below.plot(sizes, off, **figures.style(place))
+        below.plot(sizes, off, **drawn)
         handles.append(line)
         labels.append(words[provider])
     below.axhspan(0.9, 1.1, color=figures.PANEL, zorder=0)
