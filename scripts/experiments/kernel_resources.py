@@ -9,7 +9,8 @@ program, loops counted once, `loads_first` of them before the first wait for a l
 `buffers` that a loop fills with each tensor that it loads ahead, and how many
 programs an SM can hold by registers, by warps and by shared memory. `loose` names
 arguments whose multiples of 16 the compiler does not know. The first kernel of a call
-is its `main` one.
+is its `main` one. Beside the operators' kernels stand VERSIONS: the first RMSNorm
+kernel, and the one for wide rows at a width whose rows an operator holds whole.
 """
 
 from functools import partial
@@ -40,11 +41,13 @@ SHOWN = (  # columns that are facts
     *("loads_first", "async_copies", "buffers"),
 )
 ANY = 4096  # the width of what does not depend on it
+VERSIONS = {"one_row": (4096, 32_768, 65_536), "in_pieces": (65_536,)}
 FAMILIES = {  # name, in front of _forward and _backward: widths
     **dict.fromkeys(NORMS, WIDTHS),
     "qk_norm_rope": (128,),
     "soft_cap": (ANY,),
     "stream": (ANY,),
+    **VERSIONS,
 }
 EPS = 1e-6
 
@@ -122,11 +125,31 @@ def _stream(operation: str, width: int, dtype) -> None:
     )
 
 
+def _version(operation: str, width: int, dtype) -> None:
+    import torch
+
+    from snippets.triton_rms_norm import forward, launch, rows
+    from snippets.triton_rms_norm.one_row import one_row
+
+    x, y = (torch.empty(16_384, width, dtype=dtype, device="cuda") for _ in "xy")
+    gain = torch.empty(width, dtype=dtype, device="cuda")
+    rstd = torch.empty(len(x), device="cuda")
+    if operation.startswith("one_row"):
+        warps = launch.tile(width)["num_warps"]
+        one_row[(len(x),)](x, gain, y, EPS, width, width, num_warps=warps)
+        return
+    layout = rows.row_layout(x)[1:]
+    forward.rms_norm_forward_wide[(len(x),)](
+        x, gain, y, rstd, *layout, EPS, width, launch.PIECE, num_warps=16
+    )
+
+
 def call(operation: str, width: int, dtype: str) -> None:
     """One operation at one shape, on tensors of no memory."""
     import torch
 
     kinds = {"qk_norm_rope": _heads, "soft_cap": _cap, "stream": _stream}
+    kinds |= dict.fromkeys(VERSIONS, _version)
     made = next((kinds[kind] for kind in kinds if operation.startswith(kind)), _norm)
     made(operation, width, getattr(torch, dtype))
 
@@ -134,6 +157,7 @@ def call(operation: str, width: int, dtype: str) -> None:
 def operations(family: str) -> list[str]:
     """What is compiled together: both directions, or every mix of streams."""
     ways = MIXES if family == "stream" else ("forward", "backward")
+    ways = ways[:1] if family in VERSIONS else ways
     return [f"{family}_{way}" for way in ways]
 
 
@@ -170,7 +194,7 @@ def measure(size: str) -> list[Step]:
             cost=3 + len(widths) * len(operations(family)),
         )
         for family, widths in families.items()
-        for dtype in DTYPES[: 1 if tiny else None]
+        for dtype in DTYPES[: 1 if tiny or family in VERSIONS else None]
     ]
 
 
@@ -196,7 +220,7 @@ def _per_element(row: dict) -> float:
     """Instructions an element that a program holds, padding included; no loops."""
     pairs = (each.split("=") for each in row["constants"].split())
     held = {name: int(value) for name, value in pairs if value.isdigit()}
-    elements = held.get("BLOCK") or held["ROWS"] * held["COLUMNS"]
+    elements = held.get("BLOCK") or held.get("ROWS", 1) * held["COLUMNS"]
     elements *= 2 if "HALF" in held else 1  # two tiles, one for each half of a head
     return row["instructions"] * 32 * row["warps"] / elements
 
@@ -207,7 +231,8 @@ def _whole(row: dict) -> bool:
 
 
 def facts(record) -> dict[str, str]:
-    rows = record.rows
+    versions = [name for each in VERSIONS for name in operations(each)]
+    rows = [row for row in record.rows if row["operation"] not in versions]
     most = max(rows, key=lambda row: row["stack"])
     found = {
         "launches": str(len(rows)),
@@ -216,7 +241,7 @@ def facts(record) -> dict[str, str]:
         "most_stack_kernel": most["kernel"],
         "most_stack_width": str(most["width"]),
     }
-    for row in rows:
+    for row in record.rows:
         of = "" if row["main"] else f"_{row['kernel']}"
         start = _name(row, row["operation"] + of)
         found |= {f"{start}_{name}": str(row[name]) for name in SHOWN}

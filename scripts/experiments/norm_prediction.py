@@ -34,6 +34,7 @@ SPILLED = (1.0, 1.0, 0.5)  # of the time of spilled registers, what is not hidde
 LOCAL = 64 * 1.7e9  # bytes a second of an SM's L1, where spilled registers go
 CASES = range(3)
 RANGE = ("worst", "share", "best")  # what a row holds of each case
+BYTES = ("bytes", "bytes_worst")
 WIDTHS = (1024, 2048, 4096, 8192, 16_384)
 SHAPES = (  # operation, widths, as the benchmarks time them
     ("rms_norm", (*WIDTHS, 32_768, 65_536)),
@@ -43,8 +44,11 @@ SHAPES = (  # operation, widths, as the benchmarks time them
     ("layer_norm_backward", WIDTHS),
     ("rms_norm", (128,)),
     ("rms_norm_backward", (128,)),
+    ("one_row", (4096, 32_768, 65_536)),
+    ("in_pieces", (65_536,)),
     ("qk_norm_rope", (128,)),
 )
+VERSIONS = ("one_row", "in_pieces")  # of RMSNorm's forward kernel, for comparison
 SIZE = 2  # bfloat16
 
 
@@ -52,6 +56,7 @@ def cell(operation: str, width: int):
     """The cell that is timed."""
     from scripts.measure.kernels.cells import Cell, heads, shape
 
+    operation = "rms_norm" if operation in VERSIONS else operation
     return heads(operation, width) if width == 128 else Cell(operation, *shape(width))
 
 
@@ -73,11 +78,11 @@ def flight(kernel: dict, reads: int, sms: int) -> tuple[int, int]:
     return buffers * min(kernel["programs"], ceil(kernel["grid"] / sms)), tile
 
 
-def seconds(cell, kernels: list[dict], card, rate: float, case: int) -> float:
-    """The time of a cell by its kernels, the main one first."""
+def carried(cell, kernels: list[dict], case: int) -> float:
+    """The bytes that the kernels of a cell move, the main one first."""
     from scripts.measure.kernels.cells import moved
 
-    (main, *others), (reads, writes) = kernels, cell.spec.streams
+    (main, *others), (reads, _) = kernels, cell.spec.streams
     tensor = cell.rows * cell.width * SIZE
     wide = main["kernel"].endswith("_wide")
     total = moved(cell)
@@ -87,6 +92,12 @@ def seconds(cell, kernels: list[dict], card, rate: float, case: int) -> float:
         total += reads * tensor  # a kernel of its own for the gain reads all again
     if cell.backward:  # partial sums are written and read
         total += 8 * main["grid"] * cell.width * (cell.spec.gains - 1) * (not wide)
+    return total
+
+
+def seconds(cell, kernels: list[dict], card, rate: float, case: int) -> float:
+    """The time of a cell by its kernels, the main one first."""
+    main, (reads, writes) = kernels[0], cell.spec.streams
     # A tile takes this long at the rate of the copy; the others hide its latency.
     tiles, read = flight(main, reads, card.sms)
     tile = read * (reads + writes) / reads / (rate / card.sms)
@@ -98,6 +109,7 @@ def seconds(cell, kernels: list[dict], card, rate: float, case: int) -> float:
         each = cell.rows / held(main)[0] / main["grid"]
         rounds = ceil(each) / each
     starts = START[case] * len(kernels)
+    total = carried(cell, kernels, case)
     return total / rate / STREAMED[case] * slower * rounds + starts
 
 
@@ -135,6 +147,7 @@ def row(operation: str, width: int, name: str) -> dict:
         "layout": made.layout,
         "card": name,
         "bytes": moved(made),
+        "bytes_worst": round(carried(made, kernels, 0)),
         "floor_seconds": floor,
         "tiles_in_flight": tiles,
         "bytes_in_flight": tiles * read,
@@ -213,6 +226,9 @@ def facts(record) -> dict[str, str]:
                 within += each["worst"] <= share <= each["best"]
             at = f"{name}_{start}"
             found[f"{start}_bytes"] = f"{each['bytes'] / 1e6:.0f}"
+            ends = (each[n] / each["rows"] / each["width"] for n in BYTES)
+            least, most = (f"{end:.1f}" for end in ends)
+            found[f"{start}_per_element"] = least + f"–{most}" * (most != least)
             found[f"{start}_flight"] = f"{each['bytes_in_flight'] / 1024:.0f}"
             # By the card's own copy once there is one.
             found[f"{at}_floor"] = f"{1e6 * each['bytes'] / rate:.0f}"
