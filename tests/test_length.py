@@ -51,7 +51,12 @@ def test_each_experiment_is_short_and_holds_no_words(obeyed):
         ("toy_loss", MOST + 1, "WORDS = figure_words(__file__)", ["at most 400"]),
         ("toy_loss", 9, "WORDS = {'en': {}}", ["docs/data/experiments"]),
         ("norm_free", MOST, "WORDS = figure_words(__file__)", ["no longer one"]),
-        ("norm_free", 999, "WORDS = figure_words(__file__)", [f"at most {LONGER['norm_free']}"]),
+        (
+            "norm_free",
+            999,
+            "WORDS = figure_words(__file__)",
+            [f"at most {LONGER['norm_free']}"],
+        ),
     ],
 )
 def test_a_planted_one(tmp_path, name, lines, text, says):

@@ -10,7 +10,7 @@ from scripts.measure.records import RecordError
 
 SOURCE = '''
     """Question."""
-    from scripts.measure import look
+    from scripts.measure import figures
     from scripts.measure.records import Step
     from scripts.measure.counting import count
     from scripts.experiments.parts.deep import seven
@@ -35,7 +35,7 @@ SOURCE = '''
     WORDS = {"en": {"title": "A"}, "zh": {"title": "B"}}
 
     def plot(record, words):
-        return look, COLOUR
+        return figures, COLOUR
 '''
 SHOWN = '''
     # --8<-- [start:double]
@@ -118,7 +118,7 @@ HARMLESS = {
     "caption": (EXPERIMENT, '"title": "A"', '"title": "Caption"'),
     "fact": (EXPERIMENT, '"most": "1"', '"most": "2"'),
     "design": (EXPERIMENT, "WORDS =", "DESIGN = [x for LIMIT in 'ab']\nWORDS ="),
-    "plot": (EXPERIMENT, "return look, COLOUR", "return COLOUR"),
+    "plot": (EXPERIMENT, "return figures, COLOUR", "return COLOUR"),
     "colour": (EXPERIMENT, '"blue"', '"red"'),
     "another import": (EXPERIMENT, "import Step", "import Record, Step"),
     "formatting": (EXPERIMENT, "double(x) + LIMIT", "(double(x)) + LIMIT"),
@@ -128,7 +128,7 @@ HARMLESS = {
     "helper not used": ("scripts/measure/counting.py", "return 2", "return 3"),
     "part not used": ("scripts/experiments/parts/deep.py", "return 8", "return 9"),
     "number not used": ("scripts/experiments/parts/deeper.py", "FIVE = 5", "FIVE = 4"),
-    "look": ("scripts/measure/figures.py", "INK = 0", "INK = 1"),
+    "figures": ("scripts/measure/figures.py", "INK = 0", "INK = 1"),
     "records": ("scripts/measure/records.py", "...", "x = 1"),
     "class not used": (EXPERIMENT, "WORDS =", "class Pen: ...\n\nWORDS ="),
     "growing what is not used": (EXPERIMENT, '"blue"', '"blue"\nCOLOUR += "ish"'),

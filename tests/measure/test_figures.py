@@ -250,13 +250,13 @@ def test_paths():
 
 @pytest.fixture
 def experiment(folder, monkeypatch):
-    """The `squares` experiment as look finds it, with a plot."""
+    """The `squares` experiment as figures finds it, with a plot."""
     path = folder / "squares.py"
     text = path.read_text(encoding="utf-8")
     plot = (
-        "from scripts.measure import look\n"
-        "    figure, axis = look.new_figure(words, record)\n"
-        "    look.footer(figure, record, words)\n"
+        "from scripts.measure import figures\n"
+        "    figure, axis = figures.new_figure(words, record)\n"
+        "    figures.footer(figure, record, words)\n"
         "    return figure"
     )
     path.write_text(text.replace("return None", plot), encoding="utf-8")
@@ -307,9 +307,13 @@ def test_what_a_figure_shows_changes_its_digest(experiment, squares, monkeypatch
     _edit(experiment, "min(row", "max(row")
     _edit(experiment, "return figure", "return (figure)")
     assert digests() == before
-    _edit(experiment, "look.footer(figure", "figure.text(0, 0, ''); look.footer(figure")
+    _edit(
+        experiment,
+        "figures.footer(figure",
+        "figure.text(0, 0, ''); figures.footer(figure",
+    )
     assert digests() != before
-    _edit(experiment, "figure.text(0, 0, ''); look.footer", "look.footer")
+    _edit(experiment, "figure.text(0, 0, ''); figures.footer", "figures.footer")
     assert digests() == before
     other = replace(squares, rows=[*squares.rows, {"x": 2, "seed": 0, "y": 2.0}])
     assert figures.figure_digest(other, "en") != before[1]
