@@ -33,8 +33,6 @@ KINDS = (
     "",
     PAGE_WITH_ALL,
     "rmsnorm/low-precision/",  # with a live figure
-    "attention/qk-norm/",
-    "kernels/triton-rms-norm/",
     "practice/model-atlas/",
     "practice/blocks-n-q/",
     "practice/released-models/",

@@ -221,12 +221,12 @@ def test_the_site_needs_neither_torch_nor_matplotlib():
     code = (
         "import sys\n"
         "sys.modules['torch'] = sys.modules['matplotlib'] = None\n"
-        "from scripts.measure import accept, digest, look, provenance, records\n"
+        "from scripts.measure import accept, digest, figures, provenance, records\n"
         "from scripts.measure import runner, timing\n"
         "for name in records.experiments():\n"
         "    records.load_experiment(name)\n"
         "    digest.code_digest(name)\n"
-        "look.figure_path('a', 'b', 'zh')\n"
+        "figures.figure_path('a', 'b', 'zh')\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", code],
