@@ -15,6 +15,7 @@ ANNOTATION = re.compile(r"# \((\d+)\)!$", re.MULTILINE)
 KIND = {".py": "python", ".out": "text"}
 FOLDERS = {  # of pages that show another page's files, as the halves of a split one do
     "triton-rms-norm-backward": ["triton-rms-norm"],
+    "triton-rms-norm-launch": ["triton-rms-norm"],
     "triton-rms-norm-operator": ["triton-rms-norm"],
     "qk-clip": ["qk-norm"],
     "qk-norm": ["qk-norm", "coding"],
