@@ -95,5 +95,7 @@ def draw(words: dict) -> Canvas:
                 place = (x + 0.46, y + 0.08 + HIGH / 2)
                 canvas.text(*place, words[word], align="left", size=SMALL)
             start = left + (number + 0.5) * WIDE
-            canvas.arrow((start, 2.36), (start, 1.92), colour=SERIES[sm])
+            end = x + SM / 2
+            bend = [(start, 2.36), (start, 2.16), (end, 2.16), (end, 1.92)]
+            canvas.arrow(*bend, colour=SERIES[sm])
     return canvas
