@@ -1,7 +1,9 @@
-SMS, BANDWIDTH, LATENCY = 132, 4.8e12, 4e-7  # bytes a second, seconds
+BANDWIDTHS = {"H100": 3.35e12, "H200": 4.8e12}  # bytes a second, datasheets
+SMS, LATENCY = 132, 4e-7  # of both; seconds
 WARPS, PROGRAMS = 64, 32  # what an SM of a Hopper GPU holds, at most
 
-print(f"needed: {BANDWIDTH * LATENCY / SMS / 1024:.1f} KiB an SM")
+for card, bandwidth in BANDWIDTHS.items():
+    print(f"{card} needs {bandwidth * LATENCY / SMS / 1024:4.1f} KiB an SM")
 print("width  heads  warps  bytes a load  programs  KiB an SM")
 for width in (64, 128, 256):
     for heads, warps in ((1, 4), (1, 1), (4096 // width, 4)):

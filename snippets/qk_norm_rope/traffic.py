@@ -1,5 +1,5 @@
 BATCH, TIME, WIDTH, HEADS, KEYS = 4, 4096, 128, 32, 8
-BANDWIDTH = 4.8e12  # bytes a second: the datasheet's, not a measurement
+BANDWIDTHS = {"H100": 3.35e12, "H200": 4.8e12}  # bytes a second, datasheets
 ELEMENTS = BATCH * TIME * (HEADS + KEYS) * WIDTH  # of queries and keys
 
 COPY = PLAIN = 2 + 2  # bfloat16: every element read and written
@@ -19,10 +19,9 @@ BACKWARD = {
     "one kernel": BOTH + 2,
 }
 for name, plans in (("forward", FORWARD), ("backward", BACKWARD)):
-    print(f"{name:18} B/element    MB  model, us")
+    print(f"{name:18} B/element    MB  model us:", *BANDWIDTHS)
     for plan, count in plans.items():
         size = count * ELEMENTS
-        print(
-            f"{plan:18} {count:9.2f} {size / 1e6:5.0f} "
-            f"{1e6 * size / BANDWIDTH:10.0f}"
-        )
+        times = [1e6 * size / each for each in BANDWIDTHS.values()]
+        line = f"{plan:18} {count:9.2f} {size / 1e6:5.0f}"
+        print(line, f"{times[0]:15.0f} {times[1]:4.0f}")

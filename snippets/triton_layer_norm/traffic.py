@@ -1,6 +1,6 @@
 ROWS, WIDTH, SIZE = 16_384, 4096, 2  # bfloat16
-PROGRAMS = 2 * 132  # of the backward pass, on an H200
-BANDWIDTH = 4.8e12  # bytes a second: the datasheet's, not a measurement
+PROGRAMS = 2 * 132  # of the backward pass: either card has 132 SMs
+BANDWIDTHS = {"H100": 3.35e12, "H200": 4.8e12}  # bytes a second, datasheets
 
 
 def moved(tensors, statistics, vectors, partials):
@@ -18,10 +18,11 @@ passes = {
     "forward": (moved(2, 1, 1, 0), moved(2, 2, 2, 0)),
     "backward": (moved(3, 1, 2, 1), moved(3, 2, 3, 2)),
 }
-print("               RMSNorm  LayerNorm   ratio")
+UNITS = {"MB": 1e6} | {f"µs, {k}": v / 1e6 for k, v in BANDWIDTHS.items()}
+print("                   RMSNorm  LayerNorm   ratio")
 for name, (rms, layer) in passes.items():
-    for unit, each in (("MB", 1e6), ("µs", BANDWIDTH / 1e6)):
+    for unit, each in UNITS.items():
         print(
-            f"{name:9} {unit} {rms / each:9.2f} {layer / each:10.2f} "
+            f"{name:9} {unit:8} {rms / each:9.2f} {layer / each:10.2f} "
             f"{layer / rms:7.4f}"
         )

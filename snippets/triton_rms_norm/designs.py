@@ -1,5 +1,5 @@
-ROWS, WIDTH, PROGRAMS = 16_384, 4096, 2 * 132  # an H200 has 132 SMs
-BANDWIDTH = 4.8e12  # bytes a second: the datasheet's, not a measurement
+ROWS, WIDTH, PROGRAMS = 16_384, 4096, 2 * 132  # either card has 132 SMs
+BANDWIDTHS = {"H100": 3.35e12, "H200": 4.8e12}  # bytes a second, datasheets
 PARTIALS = 2 * 4 * PROGRAMS / ROWS  # float32, written once and read once
 
 # Bytes per element of x: (of memory, and of the L2 cache beside them).
@@ -11,8 +11,9 @@ DESIGNS = {
     "persistent programs": lambda size: (3 * size + PARTIALS, 0),
 }
 for dtype, size in (("bfloat16", 2), ("float32", 4)):
-    print(f"{dtype:19}  bytes  L2  time")
+    print(f"{dtype:19}  bytes  L2 ", *BANDWIDTHS)
     for design, count in DESIGNS.items():
         memory, cached = count(size)
-        time = 1e6 * memory * ROWS * WIDTH / BANDWIDTH
-        print(f"{design:19} {memory:6.2f} {cached:3} {time:5.0f}")
+        moved = 1e6 * memory * ROWS * WIDTH
+        h100, h200 = (moved / each for each in BANDWIDTHS.values())
+        print(f"{design:19} {memory:6.2f} {cached:3} {h100:5.0f} {h200:4.0f}")
