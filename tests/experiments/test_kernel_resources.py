@@ -174,6 +174,15 @@ def idle(rows) -> list[str]:
     ]
 
 
+def test_versions_are_not_counted_among_the_operators_launches():
+    record = find("kernel_resources")[0]
+    versions = [row for row in record.rows if row["kernel"] == "one_row"]
+    versions += record.select(operation="in_pieces_forward")
+    found = kernel_resources.facts(record)
+    assert versions and int(found["launches"]) == len(record.rows) - len(versions)
+    assert found["one_row_forward_4096_per_element"] != "0"
+
+
 def test_walks_load_ahead():
     record = find("kernel_resources")[0]
     assert not idle(record.select())

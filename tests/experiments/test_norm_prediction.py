@@ -115,6 +115,16 @@ def test_spills_uneven_rounds_and_second_readings_cost():
     assert (both - once) * 3e12 == pytest.approx(2 * 16_384 * 4096 * 2)
 
 
+def test_versions_of_a_kernel_are_held_against_the_same_floor(record):
+    found = prediction.facts(record)
+    assert found["one_row_65536_per_element"] == "4.0"
+    assert found["in_pieces_65536_per_element"] == "4.0–6.0"  # read again, or not
+    for name in prediction.VERSIONS:
+        (row,) = select(record.rows, operation=name, width=65_536, card="h100")
+        (used,) = select(record.rows, operation="rms_norm", width=65_536, card="h100")
+        assert row["floor_seconds"] == used["floor_seconds"]
+
+
 # Beside a measurement ---------------------------------------------------------
 
 
