@@ -119,6 +119,7 @@ def test_versions_of_a_kernel_are_held_against_the_same_floor(record):
     found = prediction.facts(record)
     assert found["one_row_65536_per_element"] == "4.0"
     assert found["in_pieces_65536_per_element"] == "4.0–6.0"  # read again, or not
+    assert found["rms_norm_backward_16384_per_element"] == "6.1"  # partial sums
     for name in prediction.VERSIONS:
         (row,) = select(record.rows, operation=name, width=65_536, card="h100")
         (used,) = select(record.rows, operation="rms_norm", width=65_536, card="h100")
