@@ -5,7 +5,7 @@ from scripts.site.pictures.diagram import INK, MUTED, SERIES, SMALL, Canvas
 WORDS = {
     "zh": {
         "caption": (
-            "算子站在哪里。模型调用 autograd.Function，它调用两个算子，前向一个，反向"
+            "算子在哪一层。模型调用 autograd.Function，它调用两个算子，前向一个，反向"
             "一个。编译器和导出看到虚线为止：问形状，由 fake 回答；数是 kernel 算的，"
             "谁也不往里看。"
         ),
