@@ -94,7 +94,7 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument(
         "--dry-run",
         action="store_true",
-        help="say which steps would run, a second for each unit of their cost",
+        help="which steps would run after the start, a second for each unit of cost",
     )
     command.add_argument(
         "--journal", type=Path, metavar="DIR", help="where unfinished runs are kept"

@@ -1,4 +1,4 @@
-"""What this site's kernels need of an SM, as the compiler makes them for an H200.
+"""What this site's kernels need of an SM, compiled for an H100 or H200 (sm_90).
 
 Every kernel is compiled at the launches that its operator chooses, by Triton's own
 compiler and assembler for compute capability 9.0, which needs no GPU. A row is one
@@ -235,6 +235,7 @@ def facts(record) -> dict[str, str]:
     rows = [row for row in record.rows if row["operation"] not in versions]
     most = max(rows, key=lambda row: row["stack"])
     found = {
+        "triton": record.provenance["versions"]["triton"],
         "launches": str(len(rows)),
         "spilled": str(sum(row["stack"] > 0 for row in rows)),
         "most_stack": str(most["stack"]),

@@ -1,4 +1,4 @@
-SMS, WIDTH, SIZE = 132, 131_072, 2  # an H200, a wide row, bfloat16
+SMS, WIDTH, SIZE = 132, 131_072, 2  # an H100 or H200, a wide row, bfloat16
 for name, tensors in (("forward: x", 1), ("backward: x, dy", 2)):
     for per_sm in (1, 2, 4):
         live = SMS * per_sm * tensors * WIDTH * SIZE
