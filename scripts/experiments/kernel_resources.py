@@ -235,7 +235,7 @@ def facts(record) -> dict[str, str]:
     rows = [row for row in record.rows if row["operation"] not in versions]
     most = max(rows, key=lambda row: row["stack"])
     found = {
-        "triton": record.provenance["versions"]["triton"],
+        "triton": record.provenance["versions"].get("triton", "unknown"),
         "launches": str(len(rows)),
         "spilled": str(sum(row["stack"] > 0 for row in rows)),
         "most_stack": str(most["stack"]),
