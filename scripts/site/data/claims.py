@@ -1,10 +1,11 @@
 """The ledger: docs/data/claims/<topic>.yml in, a page a topic out.
 
 A row is one claim, its verdict, the corrected statement, where the claim was met, and
-what decides it, folded under its kind. A check (tests/claims/test_<topic>.py::
-test_<id>, shown on the page) decides by running code, by arithmetic on numbers that it
-names, or by a record; or it is an example, and the citations decide. A row that left
-its page names it as `was`: the old anchor stays there, and leads to where the row is.
+what decides it, folded under its kind. A check (the function <id> of
+tests/claims/<topic>.py, shown on the page) returns whether the claim holds, case by
+case: by running code, by arithmetic on numbers that it names, or by a record; or it is
+an example, and the citations decide. A row that left its page names it as `was`: the
+old anchor stays there, and leads to where the row is.
 """
 
 import os
@@ -133,10 +134,15 @@ def decided(row: dict) -> str:
     return "undecided" if row["verdict"] == "open" else row.get("check") or "source"
 
 
+def check_name(row: dict) -> str:
+    """The name of the function that decides a row."""
+    return row["id"].replace("-", "_")
+
+
 def check_source(topic: str, row: dict) -> str:
-    """The test function that decides a row, with all of its file that it needs."""
-    path = CHECKS / f"test_{topic.replace('-', '_')}.py"
-    return source.complete(path, f"test_{row['id'].replace('-', '_')}")
+    """The function that decides a row, with all of its file that it needs."""
+    path = CHECKS / f"{topic.replace('-', '_')}.py"
+    return source.complete(path, check_name(row))
 
 
 def topic_list(topic: str, language: str) -> str:

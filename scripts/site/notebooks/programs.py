@@ -90,10 +90,11 @@ def checks_of(uri: str) -> list[str]:
     folder, _, name = uri.removesuffix(".md").partition("/")
     if folder == "claims" and name in claims.topics():
         rows = [row for row in claims.rows(name) if row.get("check")]
-        shown = [(claims.check_source(name, row), row["id"]) for row in rows]
-        tests = [(code, "test_" + id.replace("-", "_")) for code, id in shown]
         return [
-            f'{code}\n\n\n{test}()\nprint("passed: {test}")' for code, test in tests
+            f"{claims.check_source(name, row)}\n\n\n"
+            f"for case, holds in {claims.check_name(row)}().items():\n"
+            '    print(case, "->", "holds" if holds else "does not hold")'
+            for row in rows
         ]
     if folder == "interview" and name in interview_pages.QUIZ_PAGES:
         groups = interview_pages.QUIZ_PAGES[name]

@@ -65,9 +65,9 @@ def ledger(tmp_path, monkeypatch):
     for topic, found in LEDGER.items():
         text = yaml.safe_dump(found, allow_unicode=True)
         (tmp_path / f"{topic}.yml").write_text(text, encoding="utf-8")
-    (tmp_path / "test_deep_nets.py").write_text(
-        "X = 1\n\n\ndef test_one():\n    if X:\n\n        assert X\n\n\n"
-        "def test_two():\n    assert 2\n",
+    (tmp_path / "deep_nets.py").write_text(
+        "X = 1\n\n\ndef one():\n    if X:\n\n        assert X\n\n\n"
+        "def two():\n    assert 2\n",
         encoding="utf-8",
     )
     return tmp_path
@@ -76,7 +76,7 @@ def ledger(tmp_path, monkeypatch):
 def test_each_topic_has_a_file_of_checks():
     topics, folder = OWN
     stems = [topic.replace("-", "_") for topic in topics]
-    assert topics and all((folder / f"test_{stem}.py").is_file() for stem in stems)
+    assert topics and all((folder / f"{stem}.py").is_file() for stem in stems)
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_an_entry_in_english():
             "    X = 1",
             "",
             "",
-            "    def test_one():",
+            "    def one():",
             "        if X:",
             "",
             "            assert X",

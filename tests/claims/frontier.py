@@ -19,7 +19,7 @@ from snippets.zero_centred_and_mixed.zero_centred import ZeroCentredRMSNorm
 
 
 # verdict: holds-when
-def test_layer_norm_acts_like_a_tanh():
+def layer_norm_acts_like_a_tanh():
     torch.manual_seed(0)
     tokens = torch.randn(3, 512, dtype=torch.float64)
     tokens *= torch.tensor([0.5, 4.0, 16.0])[:, None]
@@ -33,7 +33,7 @@ def test_layer_norm_acts_like_a_tanh():
 
 
 # verdict: wrong
-def test_dyt_does_what_a_norm_does():
+def dyt_does_what_a_norm_does():
     torch.manual_seed(0)
     norm, dyt = RMSNorm(512), DynamicTanh(512)
     x = torch.randn(512)
@@ -48,7 +48,7 @@ def test_dyt_does_what_a_norm_does():
 
 
 # verdict: holds-when
-def test_dyt_is_a_drop_in_replacement():
+def dyt_is_a_drop_in_replacement():
     torch.manual_seed(0)
     embedding = 0.02 * torch.randn(16, 4096)
     norm, dyt = RMSNorm(4096), DynamicTanh(4096)
@@ -59,7 +59,7 @@ def test_dyt_is_a_drop_in_replacement():
 
 
 # verdict: wrong
-def test_a_branch_that_starts_at_zero_cannot_learn():
+def a_branch_that_starts_at_zero_cannot_learn():
     generator = torch.Generator().manual_seed(1)
     x, target = torch.randn(2, 32, 64, generator=generator, dtype=torch.float64)
     for both in (False, True):
@@ -78,7 +78,7 @@ def test_a_branch_that_starts_at_zero_cannot_learn():
 
 
 # verdict: wrong
-def test_ngpt_divides_its_logits_by_the_root_of_the_width():
+def ngpt_divides_its_logits_by_the_root_of_the_width():
     torch.manual_seed(0)
     width, keys = 64, 128
     k = unit(torch.randn(keys, width, dtype=torch.float64))
@@ -91,7 +91,7 @@ def test_ngpt_divides_its_logits_by_the_root_of_the_width():
 
 
 # verdict: holds-when
-def test_ngpt_moves_along_the_arc():
+def ngpt_moves_along_the_arc():
     torch.manual_seed(0)
     h, target = unit(torch.randn(2, 512, dtype=torch.float64))
 
@@ -107,7 +107,7 @@ def test_ngpt_moves_along_the_arc():
 
 
 # verdict: wrong
-def test_ngpt_needs_no_scale_for_its_logits():
+def ngpt_needs_no_scale_for_its_logits():
     words = 50304
     logits = torch.full((words,), -1.0, dtype=torch.float64)
     logits[0] = 1.0  # the best that cosines can do
@@ -116,7 +116,7 @@ def test_ngpt_needs_no_scale_for_its_logits():
 
 
 # verdict: wrong
-def test_zero_centred_rms_norm_subtracts_the_mean():
+def zero_centred_rms_norm_subtracts_the_mean():
     norm = Qwen3NextRMSNorm(4)
     assert torch.equal(norm.weight, torch.zeros(4))  # this is what is centred
     x = torch.tensor([3.0, 5.0, 4.0, 8.0])
@@ -126,7 +126,7 @@ def test_zero_centred_rms_norm_subtracts_the_mean():
 
 
 # verdict: holds-when
-def test_gains_must_not_be_decayed():
+def gains_must_not_be_decayed():
     gains = []
     for norm in (RMSNorm(4), ZeroCentredRMSNorm(4)):
         optimizer = torch.optim.AdamW(norm.parameters(), lr=0.1, weight_decay=0.1)
@@ -141,7 +141,7 @@ def test_gains_must_not_be_decayed():
 
 
 # verdict: wrong
-def test_hybridnorm_ends_in_post_norm():
+def hybridnorm_ends_in_post_norm():
     torch.manual_seed(0)
     network = hybrid_norm(32, heads=4, layers=1)[0][1]
     x = torch.randn(1, 5, 32)
@@ -153,7 +153,7 @@ def test_hybridnorm_ends_in_post_norm():
 
 
 # verdict: wrong
-def test_gate_and_norm_commute():
+def gate_and_norm_commute():
     x = torch.randn(4, 32, generator=torch.Generator().manual_seed(0))
     closed = torch.full_like(x, -4.0)  # SiLU: -0.07 for every feature
     first = gated_rms_norm(x, closed).square().mean().sqrt()
@@ -163,7 +163,7 @@ def test_gate_and_norm_commute():
 
 
 # verdict: wrong
-def test_l2_norm_of_the_delta_rule_is_qk_norm():
+def l2_norm_of_the_delta_rule_is_qk_norm():
     generator = torch.Generator().manual_seed(0)
     q, k, v = torch.randn(3, 400, 16, generator=generator, dtype=torch.float64)
     ones = torch.ones(400, 1, dtype=torch.float64)
@@ -176,7 +176,7 @@ def test_l2_norm_of_the_delta_rule_is_qk_norm():
 
 
 # verdict: holds-when
-def test_an_attention_sink_is_no_gate():
+def an_attention_sink_is_no_gate():
     generator = torch.Generator().manual_seed(0)
     q, k, v = torch.randn(3, 2, 9, 8, generator=generator, dtype=torch.float64)
     sink = torch.tensor([-1.0, 2.0], dtype=torch.float64)

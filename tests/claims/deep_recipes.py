@@ -30,7 +30,7 @@ def small(model_type: str, **options):
 
 
 # verdict: wrong
-def test_deepnorm_multiplies_the_branch_by_alpha():
+def deepnorm_multiplies_the_branch_by_alpha():
     torch.manual_seed(0)
     alpha = coefficients(decoder_layers=100)["decoder"].alpha
     x, update = torch.randn(2, 64, 4096)
@@ -41,7 +41,7 @@ def test_deepnorm_multiplies_the_branch_by_alpha():
 
 
 # verdict: holds-when
-def test_one_pair_of_constants_serves_every_deepnorm_model():
+def one_pair_of_constants_serves_every_deepnorm_model():
     alone = coefficients(decoder_layers=12)["decoder"]
     assert torch.allclose(torch.tensor(alone), torch.tensor([2.21, 0.319]), 1e-2)
     both = coefficients(encoder_layers=12, decoder_layers=12)
@@ -50,7 +50,7 @@ def test_one_pair_of_constants_serves_every_deepnorm_model():
 
 
 # verdict: wrong
-def test_n_in_deepnorm_counts_sublayers():
+def n_in_deepnorm_counts_sublayers():
     alpha, beta = coefficients(decoder_layers=50)["decoder"]
     per_sublayer = 2 * beta**2 / alpha**2  # what one step changes
     assert abs(100 * per_sublayer - 1) < 1e-12  # 50 layers, 100 sublayers
@@ -59,7 +59,7 @@ def test_n_in_deepnorm_counts_sublayers():
 
 
 # verdict: wrong
-def test_beta_shrinks_queries_and_keys_too():
+def beta_shrinks_queries_and_keys_too():
     torch.manual_seed(0)
     attention, x = Attention(64, heads=4), torch.randn(1, 8, 64)
     initialize(attention, beta=0.1)
@@ -73,7 +73,7 @@ def test_beta_shrinks_queries_and_keys_too():
 
 
 # verdict: holds-when
-def test_deepnorm_keeps_the_update_independent_of_depth():
+def deepnorm_keeps_the_update_independent_of_depth():
     change = {}
     for layers in (6, 24):
         for rule in (torch.clone, torch.sign):  # SGD, first step of Adam
@@ -93,7 +93,7 @@ def test_deepnorm_keeps_the_update_independent_of_depth():
 
 
 # verdict: holds-when
-def test_deepnorm_reaches_a_thousand_layers():
+def deepnorm_reaches_a_thousand_layers():
     ratio = {}
     for placement in ("Post-Norm", "DeepNorm"):
         torch.manual_seed(0)
@@ -107,7 +107,7 @@ def test_deepnorm_reaches_a_thousand_layers():
 
 
 # verdict: holds-when
-def test_glm_130b_uses_deepnorm_as_published():
+def glm_130b_uses_deepnorm_as_published():
     layers = 70
     paper = coefficients(decoder_layers=layers)["decoder"]
     glm = (2 * layers) ** 0.5, (2 * layers) ** -0.5
@@ -118,7 +118,7 @@ def test_glm_130b_uses_deepnorm_as_published():
 
 
 # verdict: wrong
-def test_no_large_language_model_uses_deepnorm():
+def no_large_language_model_uses_deepnorm():
     alpha = coefficients(decoder_layers=80)["decoder"].alpha
     assert f"{alpha:.4f}" == "3.5566"  # in MiniMax-Text-01's config.json
     factors = {"full_attn_alpha_factor": alpha, "mlp_alpha_factor": alpha}
@@ -133,7 +133,7 @@ def test_no_large_language_model_uses_deepnorm():
 
 
 # verdict: wrong
-def test_sandwich_norm_keeps_the_stream_at_one_size():
+def sandwich_norm_keeps_the_stream_at_one_size():
     torch.manual_seed(0)
     blocks = sandwich_stack(SandwichNorm, layers=32)
     x = rms_norm(torch.randn(2, 16, 64, dtype=torch.float64))
@@ -145,7 +145,7 @@ def test_sandwich_norm_keeps_the_stream_at_one_size():
 
 
 # verdict: wrong
-def test_small_output_matrices_make_small_updates_in_a_sandwich():
+def small_output_matrices_make_small_updates_in_a_sandwich():
     torch.manual_seed(0)
     x = torch.randn(2, 16, 64, dtype=torch.float64)
     change = {}
@@ -159,7 +159,7 @@ def test_small_output_matrices_make_small_updates_in_a_sandwich():
 
 
 # verdict: wrong
-def test_the_sandwich_alone_cured_cogview_of_overflow():
+def the_sandwich_alone_cured_cogview_of_overflow():
     torch.manual_seed(0)
     x = F.layer_norm(torch.randn(64, 64), (64,)).half()  # a guarded entrance
     query, key = 30 * torch.randn(2, 64, 64).half()
@@ -170,7 +170,7 @@ def test_the_sandwich_alone_cured_cogview_of_overflow():
 
 
 # verdict: wrong
-def test_pb_relax_approximates_softmax():
+def pb_relax_approximates_softmax():
     torch.manual_seed(0)
     q, k = torch.randn(2, 64, 64, dtype=torch.float64)
     exact = ((q @ k.T) / 8).softmax(dim=-1)
@@ -180,7 +180,7 @@ def test_pb_relax_approximates_softmax():
 
 
 # verdict: wrong
-def test_normformer_adds_pre_ln_an_attention_norm_and_head_scales():
+def normformer_adds_pre_ln_an_attention_norm_and_head_scales():
     off = {"scale_heads": False, "scale_attn": False, "scale_fc": False}
     names = [
         {name for name, _ in Block(32, 4, **switches).named_parameters()}
@@ -193,7 +193,7 @@ def test_normformer_adds_pre_ln_an_attention_norm_and_head_scales():
 
 
 # verdict: wrong
-def test_head_scale_normalizes_each_head():
+def head_scale_normalizes_each_head():
     torch.manual_seed(0)
     attention = NormFormerAttention(24, heads=4, scale_heads=True).double()
     attention.head_scale.data = torch.tensor([0.5, 1.0, 2.0, 3.0]).double()
@@ -210,7 +210,7 @@ def test_head_scale_normalizes_each_head():
 
 
 # verdict: wrong
-def test_the_extra_norms_of_normformer_balance_the_gradients():
+def the_extra_norms_of_normformer_balance_the_gradients():
     torch.manual_seed(0)
     text = torch.randint(100, (8, 33))
     off = {"scale_heads": False, "scale_attn": False, "scale_fc": False}
@@ -225,7 +225,7 @@ def test_the_extra_norms_of_normformer_balance_the_gradients():
 
 
 # verdict: open
-def test_normformer_adds_0_4_percent_of_parameters():
+def normformer_adds_0_4_percent_of_parameters():
     off = {"scale_heads": False, "scale_attn": False, "scale_fc": False}
     for d, heads in ((768, 12), (2048, 32)):  # 125M and 1.3B
         with torch.device("meta"):
@@ -238,7 +238,7 @@ def test_normformer_adds_0_4_percent_of_parameters():
 
 
 # verdict: wrong
-def test_layerscale_and_rezero_are_the_same():
+def layerscale_and_rezero_are_the_same():
     torch.manual_seed(0)
     x, target = torch.randn(2, 3, 8, 32)
     layer_scale = LayerScale(FeedForward(32), nn.LayerNorm(32), 32, initial_scale(96))
@@ -256,7 +256,7 @@ def test_layerscale_and_rezero_are_the_same():
 
 
 # verdict: wrong
-def test_root_depth_scaling_keeps_an_adam_step():
+def root_depth_scaling_keeps_an_adam_step():
     change = {}
     for exponent in (0.5, 1.0):
         for layers in (4, 32):

@@ -83,7 +83,7 @@ def run(placement, layers, warm_up, seed, steps=24):
 
 
 # verdict: holds
-def test_pre_norm_needs_a_last_norm():
+def pre_norm_needs_a_last_norm():
     def size(placement, layers, change=lambda decoder: None):  # of what the head reads
         decoder, seen = fresh(placement, layers, 0), []
         change(decoder)
@@ -100,7 +100,7 @@ def test_pre_norm_needs_a_last_norm():
 
 
 # verdict: open
-def test_deep_post_norm_fails_only_because_gradients_vanish():
+def deep_post_norm_fails_only_because_gradients_vanish():
     alike, queries, first = [], [], []
     for seed in range(5):
         decoder, text = fresh(POST, 48, seed), random_text(seed)
@@ -120,7 +120,7 @@ def test_deep_post_norm_fails_only_because_gradients_vanish():
 
 # verdict: wrong
 @torch.no_grad()
-def test_the_norm_makes_tokens_alike():
+def the_norm_makes_tokens_alike():
     x = torch.randn(4, 16, 32, generator=torch.Generator().manual_seed(0)).double()
     assert torch.allclose(mean_cosine(x), mean_cosine(rms_norm(x, eps=0.0)))
     post = bare = x
@@ -134,7 +134,7 @@ def test_the_norm_makes_tokens_alike():
 
 # verdict: holds-when
 @torch.no_grad()
-def test_skip_connections_prevent_rank_collapse():
+def skip_connections_prevent_rank_collapse():
     x = torch.randn(4, 16, 32, generator=torch.Generator().manual_seed(0)).double()
     cosine = {}
     for name in ("Post-Norm", "Pre-Norm", "DeepNorm"):
@@ -146,7 +146,7 @@ def test_skip_connections_prevent_rank_collapse():
 
 
 # verdict: holds-when
-def test_post_norm_gradients_vanish_towards_the_input():
+def post_norm_gradients_vanish_towards_the_input():
     for layers in (6, 24):
         ratio = median_gradient(POST, layers, 0) / median_gradient(POST, layers, -1)
         assert 0.2 < ratio < 5  # at initialization
@@ -156,7 +156,7 @@ def test_post_norm_gradients_vanish_towards_the_input():
 
 
 # verdict: holds-when
-def test_each_norm_on_the_stream_shrinks_the_gradient():
+def each_norm_on_the_stream_shrinks_the_gradient():
     text, size = random_text(0), {}
     for layers in (12, 24):
         decoder = fresh(POST, layers, 0)
@@ -172,7 +172,7 @@ def test_each_norm_on_the_stream_shrinks_the_gradient():
 
 
 # verdict: holds
-def test_post_norm_gradients_near_the_output_ignore_depth():
+def post_norm_gradients_near_the_output_ignore_depth():
     ratio = median_gradient(POST, 24, -1) / median_gradient(POST, 6, -1)
     assert 0.6 < ratio < 1.6  # the root of the depth would give a half
     shrunk = median_gradient(PRE, 24, -1) / median_gradient(PRE, 6, -1)
@@ -180,7 +180,7 @@ def test_post_norm_gradients_near_the_output_ignore_depth():
 
 
 # verdict: holds-when
-def test_pre_norm_gradients_shrink_with_the_root_of_depth():
+def pre_norm_gradients_shrink_with_the_root_of_depth():
     last = median_gradient(PRE, 6, -1) / median_gradient(PRE, 24, -1)
     first = median_gradient(PRE, 6, 0) / median_gradient(PRE, 24, 0)
     assert 1.4 < last < 2.8  # the root of 24 / 6 is 2
@@ -188,14 +188,14 @@ def test_pre_norm_gradients_shrink_with_the_root_of_depth():
 
 
 # verdict: wrong
-def test_a_bare_pre_norm_stack_shows_the_root_law():
+def a_bare_pre_norm_stack_shows_the_root_law():
     assert median_gradient(BARE, 24, -1) > 1.2 * median_gradient(BARE, 6, -1)
     assert median_gradient(BARE, 24, 0) > 2 * median_gradient(BARE, 6, 0)
     assert median_gradient(BARE, 96, -1) < 1.3 * median_gradient(BARE, 24, -1)
 
 
 # verdict: holds-when
-def test_post_norm_needs_warm_up():
+def post_norm_needs_warm_up():
     learned, _ = train(POST, 6, warm_up=1)  # 24 steps of Adam, 64 tokens
     stuck, abrupt = train(POST, 18, warm_up=1)
     _, slow = train(POST, 18, warm_up=60)
@@ -205,7 +205,7 @@ def test_post_norm_needs_warm_up():
 
 
 # verdict: wrong
-def test_post_norm_ends_at_twelve_layers():
+def post_norm_ends_at_twelve_layers():
     config = XLNetConfig()
     assert config.n_layer == 24
     assert config.d_model == 1024
@@ -215,14 +215,14 @@ def test_post_norm_ends_at_twelve_layers():
 
 
 # verdict: holds-when
-def test_pre_norm_needs_no_warm_up():
+def pre_norm_needs_no_warm_up():
     loss, _ = train(PRE, 18, warm_up=1)  # 24 steps of Adam, 64 tokens
     stuck, _ = train(POST, 18, warm_up=1)
     assert loss < 2.5 < 3.5 < stuck
 
 
 # verdict: holds-when
-def test_pre_norm_gradients_cross_no_norm():
+def pre_norm_gradients_cross_no_norm():
     decoder = silent(fresh(PRE, 8, 0))
     x = X.double().requires_grad_()
     y = nn.Sequential(*decoder.blocks)(x)
@@ -241,14 +241,14 @@ def test_pre_norm_gradients_cross_no_norm():
 
 
 # verdict: wrong
-def test_pre_norm_gradients_are_equal_in_all_layers():
+def pre_norm_gradients_are_equal_in_all_layers():
     ratios = [median_gradient(PRE, n, 0) / median_gradient(PRE, n, -1) for n in (6, 24)]
     assert ratios[0] > 1.5
     assert ratios[1] > 1.2 * ratios[0]
 
 
 # verdict: holds-when
-def test_pre_norm_variance_grows_linearly():
+def pre_norm_variance_grows_linearly():
     plain, scaled = fresh(PRE, 32, 0), fresh(PRE, 32, 0)
     scale_writers(scaled)
     rows = trace(plain, random_text(0))
@@ -257,7 +257,7 @@ def test_pre_norm_variance_grows_linearly():
 
 
 # verdict: holds-when
-def test_pre_norm_makes_the_stream_grow_exponentially():
+def pre_norm_makes_the_stream_grow_exponentially():
     block, x = fresh(PRE, 1, 0).blocks[1], X.double()
     sizes = []
     with torch.no_grad():
@@ -273,7 +273,7 @@ def test_pre_norm_makes_the_stream_grow_exponentially():
 
 
 # verdict: wrong
-def test_the_norm_resets_the_size_of_what_a_branch_writes():
+def the_norm_resets_the_size_of_what_a_branch_writes():
     branch = fresh(PRE, 1, 0).blocks[1].sublayer
     pre, sandwich = PreNormBlock(branch, RMSNorm(32)), SandwichNorm(branch, 32)
     x = X.double()
@@ -287,7 +287,7 @@ def test_the_norm_resets_the_size_of_what_a_branch_writes():
 
 
 # verdict: holds-when
-def test_a_deep_layers_share_falls_like_one_over_depth():
+def a_deep_layers_share_falls_like_one_over_depth():
     rows = trace(fresh(PRE, 64, 0), random_text(0))
     amplitude = rows[3].update / rows[63].update
     assert 3 < amplitude < 6  # root of 64 / 4, which is 4; 1/l would give 16
@@ -295,7 +295,7 @@ def test_a_deep_layers_share_falls_like_one_over_depth():
 
 
 # verdict: wrong
-def test_layers_that_can_be_removed_one_by_one_can_all_be_removed():
+def layers_that_can_be_removed_one_by_one_can_all_be_removed():
     decoder, text = fresh(PRE, 64, 0), random_text(0)
 
     @torch.no_grad()
@@ -314,7 +314,7 @@ def test_layers_that_can_be_removed_one_by_one_can_all_be_removed():
 
 
 # verdict: wrong
-def test_a_cosine_near_one_marks_an_idle_layer():
+def a_cosine_near_one_marks_an_idle_layer():
     for row in trace(fresh(PRE, 64, 0), random_text(0))[16:]:
         at_right_angles = (1 + row.update**2) ** -0.5
         assert row.cosine > 0.9
@@ -335,7 +335,7 @@ def test_a_cosine_near_one_marks_an_idle_layer():
 
 
 # verdict: wrong
-def test_layer_norm_scaling_wakes_deep_layers_up():
+def layer_norm_scaling_wakes_deep_layers_up():
     plain, scaled = fresh(PRE, 64, 0), fresh(PRE, 64, 0)
     scale_norms(scaled)
     text = random_text(0)
@@ -346,7 +346,7 @@ def test_layer_norm_scaling_wakes_deep_layers_up():
 
 
 # verdict: wrong
-def test_layer_norm_scaling_divides_the_variance_by_the_root_of_depth():
+def layer_norm_scaling_divides_the_variance_by_the_root_of_depth():
     x = torch.randn(8, 512, generator=torch.Generator().manual_seed(0))
     variance = ScaledNorm(nn.LayerNorm(512), layer=16)(x).var(unbiased=False)
     assert abs(variance - 1 / 16) < 1e-4
@@ -354,7 +354,7 @@ def test_layer_norm_scaling_divides_the_variance_by_the_root_of_depth():
 
 
 # verdict: wrong
-def test_gpt_2_scales_by_the_root_of_the_number_of_layers():
+def gpt_2_scales_by_the_root_of_the_number_of_layers():
     torch.manual_seed(0)
     model = GPT2Model(GPT2Config(n_layer=8, n_embd=128, n_head=4))
     for block in model.h:
@@ -365,7 +365,7 @@ def test_gpt_2_scales_by_the_root_of_the_number_of_layers():
 
 
 # verdict: holds-when
-def test_post_norm_uses_all_depths_evenly():
+def post_norm_uses_all_depths_evenly():
     def unevenness(placement):
         shares = [row.update for row in trace(fresh(placement, 32, 0), random_text(0))]
         return max(shares) / min(shares)

@@ -11,7 +11,7 @@ from transformers.models.olmo.modeling_olmo import OlmoLayerNorm
 
 
 # verdict: holds-when
-def test_normalizing_is_a_z_score():
+def normalizing_is_a_z_score():
     torch.manual_seed(0)
     z = torch.randn(512, dtype=torch.float64)
     z = (z - z.mean()) / z.std(correction=0)
@@ -25,7 +25,7 @@ def test_normalizing_is_a_z_score():
 
 
 # verdict: wrong
-def test_normalizing_makes_activations_gaussian():
+def normalizing_makes_activations_gaussian():
     torch.manual_seed(0)
     x = torch.rand(64, 4096, dtype=torch.float64).log().neg()  # exponential
     y = F.layer_norm(x, (4096,))
@@ -39,7 +39,7 @@ def test_normalizing_makes_activations_gaussian():
 
 
 # verdict: wrong
-def test_normalizing_maps_to_zero_one():
+def normalizing_maps_to_zero_one():
     torch.manual_seed(0)
     y = F.layer_norm(torch.randn(512, dtype=torch.float64), (512,))
     assert y.min() < -2 and y.max() > 2
@@ -49,7 +49,7 @@ def test_normalizing_maps_to_zero_one():
 
 
 # verdict: wrong
-def test_normalizing_decorrelates_features():
+def normalizing_decorrelates_features():
     torch.manual_seed(0)
     x = torch.randn(1000, 2, dtype=torch.float64)
     x[:, 1] += 2 * x[:, 0]
@@ -59,7 +59,7 @@ def test_normalizing_decorrelates_features():
 
 
 # verdict: holds-when
-def test_smoother_loss_allows_larger_steps():
+def smoother_loss_allows_larger_steps():
     torch.manual_seed(0)
     x, g = torch.randn(2, 256, dtype=torch.float64)
     ratios = []
@@ -75,7 +75,7 @@ def test_smoother_loss_allows_larger_steps():
 
 
 # verdict: holds-when
-def test_without_norms_activations_explode():
+def without_norms_activations_explode():
     d, depth = 128, 30
     torch.manual_seed(0)
     x = torch.randn(64, d, dtype=torch.float64)
@@ -89,7 +89,7 @@ def test_without_norms_activations_explode():
 
 
 # verdict: holds
-def test_a_sigmoid_dies_at_large_inputs():
+def a_sigmoid_dies_at_large_inputs():
     x = torch.tensor([0, 5, 20, -300], dtype=torch.float64, requires_grad=True)
     torch.sigmoid(x).sum().backward()
     assert x.grad[0] == 0.25 and 0.006 < x.grad[1] < 0.007 < 0.01
@@ -97,7 +97,7 @@ def test_a_sigmoid_dies_at_large_inputs():
 
 
 # verdict: wrong
-def test_norms_keep_sigmoids_of_language_models_alive():
+def norms_keep_sigmoids_of_language_models_alive():
     assert LlamaConfig().hidden_act == "silu"
     assert GPT2Config().activation_function == "gelu_new"  # GELU by a tanh
     x = torch.tensor([300.0, -300.0], requires_grad=True)
@@ -111,7 +111,7 @@ def test_norms_keep_sigmoids_of_language_models_alive():
 
 
 # verdict: wrong
-def test_deep_networks_need_norms():
+def deep_networks_need_norms():
     torch.manual_seed(0)
     x, target = torch.randn(2, 32, 16)
     layers = [nn.Linear(16, 16) for _ in range(100)]
@@ -131,7 +131,7 @@ def test_deep_networks_need_norms():
 
 
 # verdict: holds-when
-def test_a_norm_in_every_layer_makes_any_depth_stable():
+def a_norm_in_every_layer_makes_any_depth_stable():
     def gradient(norm, depth):  # at the input, for one of size 1 at the output
         torch.manual_seed(0)
         h = x = torch.randn(64, 64, dtype=torch.float64, requires_grad=True)
@@ -152,7 +152,7 @@ def test_a_norm_in_every_layer_makes_any_depth_stable():
 
 
 # verdict: wrong
-def test_a_norm_keeps_the_inputs_apart():
+def a_norm_keeps_the_inputs_apart():
     torch.manual_seed(0)
     h = torch.randn(64, 64, dtype=torch.float64)  # 64 inputs
     shares = []
@@ -167,7 +167,7 @@ def test_a_norm_keeps_the_inputs_apart():
 
 
 # verdict: holds-when
-def test_norms_make_initialization_irrelevant():
+def norms_make_initialization_irrelevant():
     torch.manual_seed(0)
     x, target, weight, stream = torch.randn(4, 32, 32, dtype=torch.float64)
     outputs, turns, sums = [], [], []
@@ -185,7 +185,7 @@ def test_norms_make_initialization_irrelevant():
 
 
 # verdict: holds-when
-def test_normalizing_the_input_once_is_enough():
+def normalizing_the_input_once_is_enough():
     torch.manual_seed(0)
     x = F.layer_norm(torch.randn(64, 256), (256,))  # root mean square 1
     for he, low, high in ((False, 0, 0.04), (True, 0.7, 1.4)):
@@ -199,7 +199,7 @@ def test_normalizing_the_input_once_is_enough():
 
 
 # verdict: holds-when
-def test_epsilon_is_only_against_division_by_zero():
+def epsilon_is_only_against_division_by_zero():
     torch.manual_seed(0)
     x = torch.randn(4096, dtype=torch.float64)
     x = x / x.square().mean().sqrt()  # root mean square 1
@@ -209,7 +209,7 @@ def test_epsilon_is_only_against_division_by_zero():
 
 
 # verdict: wrong
-def test_layer_norm_starts_as_the_identity():
+def layer_norm_starts_as_the_identity():
     torch.manual_seed(0)
     norm = nn.LayerNorm(512)  # gain 1, bias 0
     z = torch.randn(1000, 512)
@@ -221,7 +221,7 @@ def test_layer_norm_starts_as_the_identity():
 
 
 # verdict: holds
-def test_layer_norm_sees_one_token():
+def layer_norm_sees_one_token():
     torch.manual_seed(0)
     norm = nn.LayerNorm(16).double()
     x = torch.randn(8, 5, 16, dtype=torch.float64)  # (batch, tokens, d)
@@ -232,7 +232,7 @@ def test_layer_norm_sees_one_token():
 
 
 # verdict: wrong
-def test_each_norm_has_gain_and_bias():
+def each_norm_has_gain_and_bias():
     def names(norm):
         return {name for name, _ in norm.named_parameters()}
 
@@ -243,7 +243,7 @@ def test_each_norm_has_gain_and_bias():
 
 
 # verdict: holds-when
-def test_gain_and_bias_can_undo_the_norm():
+def gain_and_bias_can_undo_the_norm():
     torch.manual_seed(0)
     x = 3 + 2 * torch.randn(64, 8, dtype=torch.float64)
     mean, std = x.mean(0), x.std(0, correction=0)
@@ -257,7 +257,7 @@ def test_gain_and_bias_can_undo_the_norm():
 
 
 # verdict: holds-when
-def test_the_scale_of_a_weight_has_no_effect():
+def the_scale_of_a_weight_has_no_effect():
     torch.manual_seed(0)
     stream, h, weight = torch.randn(3, 16, 16, dtype=torch.float64)
 
@@ -273,7 +273,7 @@ def test_the_scale_of_a_weight_has_no_effect():
 
 
 # verdict: holds
-def test_the_gradient_shrinks_as_the_weight_grows():
+def the_gradient_shrinks_as_the_weight_grows():
     torch.manual_seed(0)
     x, target, weight = torch.randn(3, 16, 16, dtype=torch.float64)
     products = []
@@ -288,7 +288,7 @@ def test_the_gradient_shrinks_as_the_weight_grows():
 
 
 # verdict: wrong
-def test_scale_invariance_keeps_weights_from_growing():
+def scale_invariance_keeps_weights_from_growing():
     torch.manual_seed(0)
     for decay in (0.0, 0.05):
         weight = torch.randn(16, 16, dtype=torch.float64)
@@ -307,7 +307,7 @@ def test_scale_invariance_keeps_weights_from_growing():
 
 
 # verdict: wrong
-def test_decay_behind_a_norm_simplifies_the_function():
+def decay_behind_a_norm_simplifies_the_function():
     torch.manual_seed(0)
     x, target, weight = torch.randn(3, 16, 16, dtype=torch.float64)
 
@@ -325,7 +325,7 @@ def test_decay_behind_a_norm_simplifies_the_function():
 
 
 # verdict: holds-when
-def test_the_effective_learning_rate_is_lr_over_norm_squared():
+def the_effective_learning_rate_is_lr_over_norm_squared():
     torch.manual_seed(0)
     x, target, weight = torch.randn(3, 16, 16, dtype=torch.float64)
     for optimizer, power in ((torch.optim.SGD, 2), (torch.optim.Adam, 1)):
@@ -343,7 +343,7 @@ def test_the_effective_learning_rate_is_lr_over_norm_squared():
 
 
 # verdict: holds-when
-def test_normalization_is_regularization():
+def normalization_is_regularization():
     torch.manual_seed(0)
     x = torch.randn(8, 4, dtype=torch.float64)
     others = torch.cat([x[:1], torch.randn(7, 4, dtype=torch.float64)])

@@ -95,7 +95,7 @@ def output(layer, x, **options):
 
 
 # verdict: holds
-def test_bert_and_gpt_1_are_post_norm():
+def bert_and_gpt_1_are_post_norm():
     width = {"n_embd": 32, "n_head": 4, "n_positions": 8}
     layers = (
         BertLayer(BertConfig(**TINY)),
@@ -109,7 +109,7 @@ def test_bert_and_gpt_1_are_post_norm():
 
 
 # verdict: holds
-def test_gpt_2_moved_the_norm_and_added_a_last_one():
+def gpt_2_moved_the_norm_and_added_a_last_one():
     config = GPT2Config(n_embd=32, n_head=4, n_layer=2, n_positions=8)
     model = silent(GPT2Model(config))
     assert torch.equal(output(model.h[0], X), X)
@@ -118,7 +118,7 @@ def test_gpt_2_moved_the_norm_and_added_a_last_one():
 
 
 # verdict: holds-when
-def test_modern_llms_are_pre_norm():
+def modern_llms_are_pre_norm():
     olmo, gemma, llama = (
         Olmo2DecoderLayer(Olmo2Config(**TINY), 0),
         Gemma2DecoderLayer(Gemma2Config(**TINY), 0),
@@ -143,7 +143,7 @@ def test_modern_llms_are_pre_norm():
 
 
 # verdict: holds-when
-def test_llms_since_2023_use_rms_norm():
+def llms_since_2023_use_rms_norm():
     def ignores_a_shift(norm):
         return torch.allclose(norm(X + 5), norm(X), atol=1e-3)
 
@@ -158,7 +158,7 @@ def test_llms_since_2023_use_rms_norm():
 
 
 # verdict: holds-when
-def test_modern_models_keep_norms_off_the_stream():
+def modern_models_keep_norms_off_the_stream():
     for layer in (
         LlamaDecoderLayer(LlamaConfig(**TINY), 0),
         Gemma2DecoderLayer(Gemma2Config(**TINY), 0),
@@ -172,7 +172,7 @@ def test_modern_models_keep_norms_off_the_stream():
 
 
 # verdict: holds-when
-def test_the_stream_starts_with_the_bare_embedding():
+def the_stream_starts_with_the_bare_embedding():
     bloom = BloomModel(BloomConfig(hidden_size=32, n_head=4, n_layer=1, vocab_size=64))
     llama = LlamaModel(LlamaConfig(**TINY))
     for model, norm_first in ((bloom, True), (llama, False)):
@@ -186,7 +186,7 @@ def test_the_stream_starts_with_the_bare_embedding():
 
 
 # verdict: wrong
-def test_gemma_and_gemma_2_place_their_norms_alike():
+def gemma_and_gemma_2_place_their_norms_alike():
     def norms(layer):
         return sum("RMSNorm" in type(m).__name__ for m in layer.modules())
 
@@ -196,7 +196,7 @@ def test_gemma_and_gemma_2_place_their_norms_alike():
 
 
 # verdict: holds-when
-def test_gemma_2_is_pre_norm_plus_post_norm():
+def gemma_2_is_pre_norm_plus_post_norm():
     gemma = silent(Gemma2DecoderLayer(Gemma2Config(**TINY), 0))
     assert torch.equal(output(gemma, X, **ROPE), X)
     both = PostNormBlock(PreNormBlock(nn.Linear(32, 32), RMSNorm(32)), RMSNorm(32))
@@ -204,7 +204,7 @@ def test_gemma_2_is_pre_norm_plus_post_norm():
 
 
 # verdict: holds
-def test_t5_is_pre_norm_with_rms_norm():
+def t5_is_pre_norm_with_rms_norm():
     norm = T5LayerNorm(32)
     assert torch.allclose(norm(X + 5), F.rms_norm(X + 5, (32,)), atol=1e-5)
     assert not torch.allclose(norm(X + 5), F.layer_norm(X + 5, (32,)), atol=0.1)
@@ -213,7 +213,7 @@ def test_t5_is_pre_norm_with_rms_norm():
 
 
 # verdict: holds-when
-def test_deepseek_v3_has_the_norms_of_llama():
+def deepseek_v3_has_the_norms_of_llama():
     sizes = {"q_lora_rank": 16, "kv_lora_rank": 8, "rms_norm_eps": 1e-3}
     config = DeepseekV3Config(**TINY | {"num_key_value_heads": 4}, **sizes)
     attention = DeepseekV3Attention(config, 0)
@@ -225,7 +225,7 @@ def test_deepseek_v3_has_the_norms_of_llama():
 
 
 # verdict: holds-when
-def test_the_qwen_series_has_the_norms_of_llama():
+def the_qwen_series_has_the_norms_of_llama():
     two, three = (
         Qwen2Attention(Qwen2Config(**TINY), 0),
         Qwen3Attention(Qwen3Config(**TINY), 0),
@@ -238,7 +238,7 @@ def test_the_qwen_series_has_the_norms_of_llama():
 
 
 # verdict: holds-when
-def test_output_norms_replace_input_norms_without_a_catch():
+def output_norms_replace_input_norms_without_a_catch():
     def steepness(placement, qk_norm):
         blocks = stack(placement, layers=24, qk_norm=qk_norm)
         x, target = torch.randn(2, 2, 16, 64, dtype=torch.float64)
@@ -254,7 +254,7 @@ def test_output_norms_replace_input_norms_without_a_catch():
 
 
 # verdict: open
-def test_qk_norm_and_exit_norms_are_for_extreme_cases():
+def qk_norm_and_exit_norms_are_for_extreme_cases():
     layer = Gemma3DecoderLayer(Gemma3TextConfig(**TINY), 0)
     names = {name for name, m in layer.named_modules() if "Norm" in type(m).__name__}
     assert names == {
@@ -268,7 +268,7 @@ def test_qk_norm_and_exit_norms_are_for_extreme_cases():
 
 
 # verdict: wrong
-def test_post_attention_layernorm_means_post_norm():
+def post_attention_layernorm_means_post_norm():
     llama = LlamaDecoderLayer(LlamaConfig(**TINY), 0)
     gemma = Gemma2DecoderLayer(Gemma2Config(**TINY), 0)
     seen = {}
@@ -283,7 +283,7 @@ def test_post_attention_layernorm_means_post_norm():
 
 
 # verdict: wrong
-def test_norm_x_then_add_the_branch_is_pre_norm():
+def norm_x_then_add_the_branch_is_pre_norm():
     branch, norm = nn.Linear(32, 32), RMSNorm(32)
 
     def swapped(x):
@@ -298,7 +298,7 @@ def test_norm_x_then_add_the_branch_is_pre_norm():
 
 
 # verdict: wrong
-def test_x_plus_norm_of_the_branch_is_pre_norm():
+def x_plus_norm_of_the_branch_is_pre_norm():
     branch, norm = nn.Linear(32, 32), RMSNorm(32)
     pre = PreNormBlock(branch, norm)
     reordered = ReorderedNorm(branch, 32)
@@ -313,7 +313,7 @@ def test_x_plus_norm_of_the_branch_is_pre_norm():
 
 
 # verdict: wrong
-def test_a_misplaced_norm_shows_as_an_error():
+def a_misplaced_norm_shows_as_an_error():
     class Swapped(PreNormBlock):
         def forward(self, x):
             x = self.norm(x)
@@ -327,14 +327,14 @@ def test_a_misplaced_norm_shows_as_an_error():
 
 
 # verdict: wrong
-def test_torch_encoder_layers_are_pre_norm_by_default():
+def torch_encoder_layers_are_pre_norm_by_default():
     for options, left in (({}, F.layer_norm(X, (32,))), ({"norm_first": True}, X)):
         layer = nn.TransformerEncoderLayer(32, 4, batch_first=True, **options)
         assert torch.allclose(silent(layer)(X), left, atol=1e-4)
 
 
 # verdict: wrong
-def test_norm_first_adds_the_last_norm():
+def norm_first_adds_the_last_norm():
     layer = nn.TransformerEncoderLayer(32, 4, batch_first=True, norm_first=True)
     options = {"enable_nested_tensor": False}
     bare = nn.TransformerEncoder(layer, 2, **options)
@@ -344,7 +344,7 @@ def test_norm_first_adds_the_last_norm():
 
 
 # verdict: wrong
-def test_minimax_text_01_is_pre_norm():
+def minimax_text_01_is_pre_norm():
     torch.manual_seed(0)
     layers = ["full_attention"] * 2
     config = small("minimax", layer_types=layers, num_local_experts=2)
@@ -360,7 +360,7 @@ def test_minimax_text_01_is_pre_norm():
 
 
 # verdict: wrong
-def test_gpt_3_uses_rms_norm():
+def gpt_3_uses_rms_norm():
     torch.manual_seed(0)
     config = CONFIG_MAPPING["gpt2"](n_embd=32, n_head=4)
     norm = GPT2Block(config).ln_1

@@ -21,7 +21,7 @@ def randn(*shape: int, seed: int = 0, dtype=torch.float64) -> torch.Tensor:
 
 
 # verdict: holds-when
-def test_batchnorm_averages_over_the_batch_dimension():
+def batchnorm_averages_over_the_batch_dimension():
     x = randn(4, 3, 5, 7) + randn(1, 3, 5, 7, seed=1)  # images: (N, C, H, W)
     y = nn.BatchNorm2d(3, eps=1e-15, affine=False, dtype=x.dtype)(x)
     pooled = (x - x.mean((0, 2, 3), True)) / x.std(
@@ -33,7 +33,7 @@ def test_batchnorm_averages_over_the_batch_dimension():
 
 
 # verdict: holds
-def test_inference_uses_running_averages():
+def inference_uses_running_averages():
     norm = nn.BatchNorm1d(8, dtype=torch.float64)
     for seed in range(20):
         norm(3 + 2 * randn(64, 8, seed=seed))
@@ -45,7 +45,7 @@ def test_inference_uses_running_averages():
 
 
 # verdict: holds-when
-def test_running_variance_is_what_normalizes():
+def running_variance_is_what_normalizes():
     many = randn(10_000, 1)
     norm = nn.BatchNorm1d(1, momentum=1.0, affine=False, dtype=many.dtype)
     norm(many)
@@ -60,7 +60,7 @@ def test_running_variance_is_what_normalizes():
 
 
 # verdict: holds-when
-def test_momentum_keeps_that_share_of_the_old_average():
+def momentum_keeps_that_share_of_the_old_average():
     norm = nn.BatchNorm1d(1, momentum=0.9)  # running_mean starts at 0
     norm(torch.tensor([[9.0], [11.0]]))
     torch.testing.assert_close(norm.running_mean, torch.tensor([9.0]))
@@ -68,7 +68,7 @@ def test_momentum_keeps_that_share_of_the_old_average():
 
 
 # verdict: wrong
-def test_decoding_with_a_batch_of_one_breaks_batchnorm():
+def decoding_with_a_batch_of_one_breaks_batchnorm():
     norm = nn.BatchNorm1d(16, dtype=torch.float64)
     norm(1 + 3 * randn(256, 16))
     norm.eval()
@@ -80,7 +80,7 @@ def test_decoding_with_a_batch_of_one_breaks_batchnorm():
 
 
 # verdict: holds-when
-def test_one_example_cannot_train_batchnorm():
+def one_example_cannot_train_batchnorm():
     x = randn(1, 4, 50)  # one sequence of 50: (N, C, L)
     y = nn.BatchNorm1d(4, affine=False, dtype=x.dtype)(x)
     torch.testing.assert_close(y, nn.InstanceNorm1d(4)(x))
@@ -89,7 +89,7 @@ def test_one_example_cannot_train_batchnorm():
 
 
 # verdict: wrong
-def test_no_grad_is_enough_for_inference():
+def no_grad_is_enough_for_inference():
     norm = nn.BatchNorm1d(4, dtype=torch.float64)
     x = 5 + randn(32, 4)
     with torch.no_grad():
@@ -100,7 +100,7 @@ def test_no_grad_is_enough_for_inference():
 
 
 # verdict: wrong
-def test_requires_grad_false_freezes_batchnorm():
+def requires_grad_false_freezes_batchnorm():
     norm = nn.BatchNorm1d(4).requires_grad_(False)
     norm(5 + randn(32, 4, dtype=torch.float32))
     assert norm.running_mean.min() > 0.4
@@ -110,7 +110,7 @@ def test_requires_grad_false_freezes_batchnorm():
 
 
 # verdict: wrong
-def test_padding_is_why_text_dropped_batchnorm():
+def padding_is_why_text_dropped_batchnorm():
     tokens = 1 + 2 * randn(8, 512, 16)
     padded = torch.cat([tokens, torch.zeros_like(tokens)], dim=1)  # half padding
     mask = torch.arange(1024).expand(8, -1) < 512
@@ -120,7 +120,7 @@ def test_padding_is_why_text_dropped_batchnorm():
 
 
 # verdict: holds-when
-def test_a_micro_batch_of_one_sequence_is_hopelessly_noisy():
+def a_micro_batch_of_one_sequence_is_hopelessly_noisy():
     def noise(own, shared):  # spread of the mean of one sequence of 4096
         means = (own * randn(200, 4096) + shared * randn(200, 1, seed=1)).mean(1)
         return means.std().item()
@@ -140,7 +140,7 @@ def test_a_micro_batch_of_one_sequence_is_hopelessly_noisy():
 
 
 # verdict: wrong
-def test_the_causal_mask_keeps_a_decoder_causal():
+def the_causal_mask_keeps_a_decoder_causal():
     x = randn(16, 8)  # 16 positions of one sequence
     changed = x.clone()
     changed[-1] += 10  # the last token alone
@@ -152,7 +152,7 @@ def test_the_causal_mask_keeps_a_decoder_causal():
 
 
 # verdict: wrong
-def test_batchnorm_compares_the_same_position_of_unrelated_sentences():
+def batchnorm_compares_the_same_position_of_unrelated_sentences():
     def batch_norm(v):  # (sentence, position, feature): all tokens pooled
         return nn.BatchNorm1d(4, dtype=v.dtype)(v.flatten(0, 1)).view_as(v)
 
@@ -165,7 +165,7 @@ def test_batchnorm_compares_the_same_position_of_unrelated_sentences():
 
 
 # verdict: holds-when
-def test_batchnorm_needs_identically_distributed_examples():
+def batchnorm_needs_identically_distributed_examples():
     norm = nn.BatchNorm1d(1, dtype=torch.float64)
     for step in range(400):  # two sources that come in batches of their own
         source = 10 * (step % 2)
@@ -183,7 +183,7 @@ def test_batchnorm_needs_identically_distributed_examples():
 
 
 # verdict: holds-when
-def test_better_running_averages_would_close_the_gap():
+def better_running_averages_would_close_the_gap():
     def gap(shared):  # of eval mode, with the true mean and variance, to training
         gaps = []
         for seed in range(50):
@@ -200,7 +200,7 @@ def test_better_running_averages_would_close_the_gap():
 
 
 # verdict: holds-when
-def test_several_devices_need_synchronized_batchnorm():
+def several_devices_need_synchronized_batchnorm():
     x = randn(8, 4)
     norm = nn.BatchNorm1d(4, affine=False, dtype=x.dtype)
     separate = torch.cat([norm(x[:4]), norm(x[4:])])  # runs, without a message
@@ -209,7 +209,7 @@ def test_several_devices_need_synchronized_batchnorm():
 
 
 # verdict: wrong
-def test_averaging_the_devices_variances_gives_the_batch_variance():
+def averaging_the_devices_variances_gives_the_batch_variance():
     a, b = randn(6, 1), 3 + randn(6, 1, seed=1)  # two devices
     mean_of_variances = (a.var(correction=0) + b.var(correction=0)) / 2
     between = (a.mean() - b.mean()).square() / 4
@@ -219,7 +219,7 @@ def test_averaging_the_devices_variances_gives_the_batch_variance():
 
 
 # verdict: holds-when
-def test_accumulation_equals_the_large_batch():
+def accumulation_equals_the_large_batch():
     def gradient(kind, chunks):
         torch.manual_seed(0)
         model = nn.Sequential(nn.Linear(4, 4), kind(4), nn.Tanh(), nn.Linear(4, 1))
@@ -234,7 +234,7 @@ def test_accumulation_equals_the_large_batch():
 
 
 # verdict: holds
-def test_batchnorm_over_tokens_layernorm_over_features():
+def batchnorm_over_tokens_layernorm_over_features():
     x = 2 + 3 * randn(4, 7, 5)  # (batch, sequence, feature)
     batch = nn.BatchNorm1d(5, dtype=x.dtype)(x.transpose(1, 2)).transpose(1, 2)
     layer = nn.LayerNorm(5, dtype=x.dtype)(x)
@@ -245,7 +245,7 @@ def test_batchnorm_over_tokens_layernorm_over_features():
 
 
 # verdict: wrong
-def test_batchnorm1d_takes_batch_sequence_feature():
+def batchnorm1d_takes_batch_sequence_feature():
     x = 5 * torch.arange(6.0)[:, None] + randn(4, 6, 6).float()
     norm = nn.BatchNorm1d(6, affine=False)
     direct, transposed = norm(x), norm(x.transpose(1, 2)).transpose(1, 2)
@@ -257,7 +257,7 @@ def test_batchnorm1d_takes_batch_sequence_feature():
 
 
 # verdict: holds-when
-def test_only_the_axis_differs():
+def only_the_axis_differs():
     x = 1 + 2 * randn(6, 6)
     batch, layer = nn.BatchNorm1d(6).double(), nn.LayerNorm(6).double()
     torch.testing.assert_close(batch(x.T).T, layer(x))  # the same arithmetic
@@ -273,7 +273,7 @@ def test_only_the_axis_differs():
 
 
 # verdict: holds
-def test_a_bias_before_batchnorm_is_useless():
+def a_bias_before_batchnorm_is_useless():
     x, stream = randn(16, 4), randn(16, 3, seed=1)
 
     def effect(between):  # of the bias: its gradient, and its change of the output
@@ -293,7 +293,7 @@ def test_a_bias_before_batchnorm_is_useless():
 
 
 # verdict: holds-when
-def test_batchnorm_is_free_at_inference():
+def batchnorm_is_free_at_inference():
     linear, norm = nn.Linear(4, 3).double(), nn.BatchNorm1d(3).double()
     norm(2 + 3 * randn(64, 3))
     norm.eval()
@@ -310,7 +310,7 @@ def test_batchnorm_is_free_at_inference():
 
 
 # verdict: holds-when
-def test_mean_and_variance_are_constants_in_the_backward_pass():
+def mean_and_variance_are_constants_in_the_backward_pass():
     def gradient(training):  # of a loss on the first example alone
         x = randn(8, 3).requires_grad_()
         norm = nn.BatchNorm1d(3, dtype=x.dtype).train(training)
@@ -323,7 +323,7 @@ def test_mean_and_variance_are_constants_in_the_backward_pass():
 
 
 # verdict: holds
-def test_groupnorm_and_instancenorm_ignore_the_batch():
+def groupnorm_and_instancenorm_ignore_the_batch():
     x = 3 + randn(4, 8, 5, 5)
     for norm in (nn.GroupNorm(2, 8), nn.InstanceNorm2d(8)):
         torch.testing.assert_close(norm.double()(x)[:1], norm(x[:1]))
@@ -333,7 +333,7 @@ def test_groupnorm_and_instancenorm_ignore_the_batch():
 
 
 # verdict: holds
-def test_gpt_and_bert_use_layernorm_llama_and_qwen_rmsnorm():
+def gpt_and_bert_use_layernorm_llama_and_qwen_rmsnorm():
     def norms(block, config):
         with torch.device("meta"):  # the shapes of the real model, no memory
             modules = block(config(), layer_idx=0).modules()

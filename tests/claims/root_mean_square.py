@@ -23,7 +23,7 @@ def random_tokens(*shape, seed=0):
 
 
 # verdict: holds
-def test_rms_norm_formula():
+def rms_norm_formula():
     x, gain, eps = random_tokens(5, 64).float(), torch.linspace(0.5, 1.5, 64), 1e-3
     formula = x / (x.square().mean(-1, keepdim=True) + eps).sqrt() * gain
     for norm in (nn.RMSNorm(64, eps=eps), LlamaRMSNorm(64, eps=eps)):
@@ -33,7 +33,7 @@ def test_rms_norm_formula():
 
 
 # verdict: holds-when
-def test_two_places_of_epsilon_are_one_formula():
+def two_places_of_epsilon_are_one_formula():
     eps = 1e-6
     rms = torch.tensor([1.0, 2.7e-5], dtype=torch.float64)  # an ordinary, a faint input
     inside = rms / (rms.square() + eps).sqrt()  # RMS of the output
@@ -43,7 +43,7 @@ def test_two_places_of_epsilon_are_one_formula():
 
 
 # verdict: holds-when
-def test_epsilon_must_stand_inside_the_root():
+def epsilon_must_stand_inside_the_root():
     x = random_tokens(5, 64)
     x[-1] = 0  # what epsilon is for
     x.requires_grad_()
@@ -56,7 +56,7 @@ def test_epsilon_must_stand_inside_the_root():
 
 
 # verdict: holds-when
-def test_deep_activations_have_no_mean():
+def deep_activations_have_no_mean():
     def share(vector):  # of its energy along the all-ones direction
         return (vector.mean(-1).square() / vector.square().mean(-1)).mean()
 
@@ -67,7 +67,7 @@ def test_deep_activations_have_no_mean():
 
 
 # verdict: holds-when
-def test_a_finished_model_takes_rms_norm_for_layer_norm():
+def a_finished_model_takes_rms_norm_for_layer_norm():
     torch.manual_seed(0)
     model = SmallDecoder(d=32, layers=2, heads=2, context=16).double()
     for parameter in model.parameters():  # gains and biases too
@@ -83,14 +83,14 @@ def test_a_finished_model_takes_rms_norm_for_layer_norm():
 
 
 # verdict: wrong
-def test_rms_norm_gives_unit_length():
+def rms_norm_gives_unit_length():
     y = F.rms_norm(random_tokens(100, 512), (512,), eps=0.0)
     torch.testing.assert_close(y.norm(dim=-1), torch.full((100,), 512**0.5).double())
     assert y.norm(dim=-1).min() > 22.6  # not 1
 
 
 # verdict: holds-when
-def test_rms_norm_keeps_the_direction():
+def rms_norm_keeps_the_direction():
     x = random_tokens(100, 512).float()
     gain = 2 * torch.rand(512, generator=torch.Generator().manual_seed(1))
 
@@ -103,7 +103,7 @@ def test_rms_norm_keeps_the_direction():
 
 
 # verdict: wrong
-def test_no_information_is_lost():
+def no_information_is_lost():
     x = random_tokens(100, 512)
     once, tenfold = (F.rms_norm(c * x, (512,), eps=0.0) for c in (1, 10))
     torch.testing.assert_close(once, tenfold, rtol=1e-12, atol=0)
@@ -112,7 +112,7 @@ def test_no_information_is_lost():
 
 
 # verdict: holds-when
-def test_rms_norm_twice_is_rms_norm_once():
+def rms_norm_twice_is_rms_norm_once():
     def norm(x, gain):
         return F.rms_norm(x, (64,), gain, eps=1e-6)
 
@@ -125,7 +125,7 @@ def test_rms_norm_twice_is_rms_norm_once():
 
 
 # verdict: holds-when
-def test_layer_norm_keeps_the_direction():
+def layer_norm_keeps_the_direction():
     x = 2 + 5 * random_tokens(1000, 512)
     cosine = F.cosine_similarity(F.layer_norm(x, (512,)), x, dim=-1)
     share = x.mean(-1).square() / x.square().mean(-1)
@@ -137,7 +137,7 @@ def test_layer_norm_keeps_the_direction():
 
 
 # verdict: holds-when
-def test_rms_norm_sets_the_variance_to_one():
+def rms_norm_sets_the_variance_to_one():
     for mean in (0.0, 2.0):
         x = mean + 5 * random_tokens(100, 512)
         y = F.rms_norm(x, (512,), eps=0.0)
@@ -147,7 +147,7 @@ def test_rms_norm_sets_the_variance_to_one():
 
 
 # verdict: wrong
-def test_variance_in_the_code_is_the_variance():
+def variance_in_the_code_is_the_variance():
     line = "variance = hidden_states.pow(2).mean(-1, keepdim=True)"
     assert line in inspect.getsource(LlamaRMSNorm.forward)
     x = 2 + random_tokens(10, 64)
@@ -158,7 +158,7 @@ def test_variance_in_the_code_is_the_variance():
 
 
 # verdict: holds-when
-def test_without_a_gain_the_model_can_express_less():
+def without_a_gain_the_model_can_express_less():
     x, gain = random_tokens(10, 64), 0.5 + random_tokens(64, seed=1).abs()
     weight = random_tokens(48, 64, seed=2)  # the linear layer that reads the norm
     with_gain = F.rms_norm(x, (64,), gain, 1e-6) @ weight.T
@@ -171,7 +171,7 @@ def test_without_a_gain_the_model_can_express_less():
 
 
 # verdict: wrong
-def test_one_plus_gamma_starts_as_the_identity():
+def one_plus_gamma_starts_as_the_identity():
     x = 2 + 5 * random_tokens(10, 64).float()
     gemma, llama = GemmaRMSNorm(64, eps=1e-6), LlamaRMSNorm(64, eps=1e-6)
     assert (gemma.weight == 0).all() and (llama.weight == 1).all()
@@ -180,7 +180,7 @@ def test_one_plus_gamma_starts_as_the_identity():
 
 
 # verdict: holds-when
-def test_one_plus_gamma_is_only_notation():
+def one_plus_gamma_is_only_notation():
     plain, offset = (nn.Parameter(value) for value in (torch.ones(8), torch.zeros(8)))
     optimizer = torch.optim.SGD([plain, offset], lr=0.1, weight_decay=0.1)
     plain.grad, offset.grad = torch.zeros(8), torch.zeros(8)  # decay acts alone
@@ -191,7 +191,7 @@ def test_one_plus_gamma_is_only_notation():
 
 
 # verdict: holds-when
-def test_rms_norm_halves_the_norm_parameters():
+def rms_norm_halves_the_norm_parameters():
     def count(norm):
         return sum(p.numel() for p in norm.parameters())
 
@@ -201,7 +201,7 @@ def test_rms_norm_halves_the_norm_parameters():
 
 
 # verdict: holds-when
-def test_llama_7b_spends_262_thousand_parameters_on_norms():
+def llama_7b_spends_262_thousand_parameters_on_norms():
     with torch.device("meta"):
         model = LlamaForCausalLM(LlamaConfig())  # the defaults are the 7B model
     norms = [m for m in model.modules() if isinstance(m, LlamaRMSNorm)]
@@ -211,7 +211,7 @@ def test_llama_7b_spends_262_thousand_parameters_on_norms():
 
 
 # verdict: wrong
-def test_saved_parameters_are_a_reason_for_rms_norm():
+def saved_parameters_are_a_reason_for_rms_norm():
     with torch.device("meta"):
         model = LlamaForCausalLM(LlamaConfig())
     norms = [m for m in model.modules() if isinstance(m, LlamaRMSNorm)]
@@ -222,7 +222,7 @@ def test_saved_parameters_are_a_reason_for_rms_norm():
 
 
 # verdict: wrong
-def test_t5_layer_norm_is_layer_norm():
+def t5_layer_norm_is_layer_norm():
     x = 2 + random_tokens(10, 64).float()
     t5 = T5LayerNorm(64, eps=1e-6)
     torch.testing.assert_close(t5(x), nn.RMSNorm(64, eps=1e-6)(x))
@@ -233,14 +233,14 @@ def test_t5_layer_norm_is_layer_norm():
 
 
 # verdict: wrong
-def test_rms_norm_ignores_a_shift():
+def rms_norm_ignores_a_shift():
     x, d = random_tokens(10, 64), (64,)
     assert (F.layer_norm(x + 5, d) - F.layer_norm(x, d)).abs().max() < 1e-9
     assert (F.rms_norm(x + 5, d) - F.rms_norm(x, d)).abs().max() > 1
 
 
 # verdict: holds-when
-def test_rms_norm_ignores_every_rescaling():
+def rms_norm_ignores_every_rescaling():
     def norm(x):
         return F.rms_norm(x, (64,), eps=1e-6)
 
@@ -251,7 +251,7 @@ def test_rms_norm_ignores_every_rescaling():
 
 
 # verdict: wrong
-def test_rms_may_run_over_the_sequence_too():
+def rms_may_run_over_the_sequence_too():
     x = random_tokens(7, 16)  # (time, features) of one sequence
     longer = x.clone()
     longer[-1] *= 10  # the last token alone
@@ -262,7 +262,7 @@ def test_rms_may_run_over_the_sequence_too():
 
 
 # verdict: wrong
-def test_the_root_may_be_detached():
+def the_root_may_be_detached():
     x, g = random_tokens(10, 64).requires_grad_(), random_tokens(10, 64, seed=1)
     rms = x.square().mean(-1, keepdim=True).sqrt()
     (full,) = torch.autograd.grad((x / rms * g).sum(), x)
@@ -273,7 +273,7 @@ def test_the_root_may_be_detached():
 
 
 # verdict: wrong
-def test_gradients_keep_their_size():
+def gradients_keep_their_size():
     def gradient(x):
         x = x.clone().requires_grad_()
         y = F.rms_norm(x, (64,), eps=0.0)
@@ -286,7 +286,7 @@ def test_gradients_keep_their_size():
 
 
 # verdict: holds-when
-def test_some_features_estimate_the_root_as_well():
+def some_features_estimate_the_root_as_well():
     def partial(x, count=16):
         return x / x[:, :count].square().mean(-1, keepdim=True).sqrt()
 

@@ -41,7 +41,7 @@ def measured_on_a_cpu():
 
 
 # verdict: wrong
-def test_rms_norm_is_almost_eight_times_faster():
+def rms_norm_is_almost_eight_times_faster():
     # Of the record behind the page: for each shape, the seconds of each norm.
     shapes = measured_on_a_cpu().values()
     by_hand = [s["layer norm by hand"] / s["rms norm by hand"] for s in shapes]
@@ -53,14 +53,14 @@ def test_rms_norm_is_almost_eight_times_faster():
 
 
 # verdict: open
-def test_nn_rms_norm_is_faster_than_nn_layer_norm():
+def nn_rms_norm_is_faster_than_nn_layer_norm():
     # Of the record behind the page: for each shape, the seconds of each norm.
     for seconds in measured_on_a_cpu().values():
         assert seconds["nn.RMSNorm"] > seconds["nn.LayerNorm"]
 
 
 # verdict: holds-when
-def test_layer_norm_needs_two_passes_and_rms_norm_one():
+def layer_norm_needs_two_passes_and_rms_norm_one():
     x = 1000 + random_tokens(512).double()
     read = Counter()
 
@@ -90,7 +90,7 @@ def test_layer_norm_needs_two_passes_and_rms_norm_one():
 
 
 # verdict: wrong
-def test_rms_norm_moves_fewer_bytes():
+def rms_norm_moves_fewer_bytes():
     def size(*tensors):
         return sum(t.numel() * t.element_size() for t in tensors)
 
@@ -102,7 +102,7 @@ def test_rms_norm_moves_fewer_bytes():
 
 
 # verdict: holds-when
-def test_norms_are_bound_by_memory():
+def norms_are_bound_by_memory():
     bytes_moved = bytes_per_element(FUSED_NORM, "bfloat16")  # read x, write y
     ridges = [67e12 / 3.35e12, 67e12 / 4.8e12]  # H100, H200: float32, datasheets
     assert [round(ridge) for ridge in ridges] == [20, 14]
@@ -111,7 +111,7 @@ def test_norms_are_bound_by_memory():
 
 
 # verdict: wrong
-def test_rms_norm_cuts_compute_by_15_to_30_percent():
+def rms_norm_cuts_compute_by_15_to_30_percent():
     with torch.device("meta"):
         model = LlamaForCausalLM(LlamaConfig())  # 7B
     d, matmul = 4096, 0
@@ -124,7 +124,7 @@ def test_rms_norm_cuts_compute_by_15_to_30_percent():
 
 
 # verdict: open
-def test_rms_norm_speeds_inference_up_by_10_to_40_percent():
+def rms_norm_speeds_inference_up_by_10_to_40_percent():
     def speed_up(share, factor):  # share: of the time spent in norms
         return 1 / (1 - share + share / factor)
 
@@ -134,7 +134,7 @@ def test_rms_norm_speeds_inference_up_by_10_to_40_percent():
 
 
 # verdict: open
-def test_the_choice_of_norm_matters_more_than_fusing():
+def the_choice_of_norm_matters_more_than_fusing():
     fused = bytes_per_element(FUSED_NORM)  # LayerNorm and RMSNorm alike
     assert bytes_per_element(HAND_RMS_NORM) == 9 * fused
     assert bytes_per_element(HAND_LAYER_NORM) == 5 * fused
@@ -143,7 +143,7 @@ def test_the_choice_of_norm_matters_more_than_fusing():
 
 
 # verdict: holds-when
-def test_rms_norm_by_hand_moves_less_memory():
+def rms_norm_by_hand_moves_less_memory():
     moved = {
         dtype: (
             bytes_per_element(HAND_RMS_NORM, dtype),
@@ -156,7 +156,7 @@ def test_rms_norm_by_hand_moves_less_memory():
 
 
 # verdict: holds
-def test_squaring_300_overflows_float16():
+def squaring_300_overflows_float16():
     largest = torch.finfo(torch.float16).max
     assert largest == 65504
     values = torch.tensor([255.875, 256.0, 300.0], dtype=torch.float16)
@@ -164,7 +164,7 @@ def test_squaring_300_overflows_float16():
 
 
 # verdict: wrong
-def test_overflow_in_rms_norm_gives_nan():
+def overflow_in_rms_norm_gives_nan():
     x = random_tokens(3, 64).half()
     x[1, 0] = 300
     x.requires_grad_()
@@ -178,14 +178,14 @@ def test_overflow_in_rms_norm_gives_nan():
 
 
 # verdict: holds-when
-def test_the_sum_of_squares_is_what_overflows():
+def the_sum_of_squares_is_what_overflows():
     squares = torch.full((4096,), 200.0, dtype=torch.float16).square()
     assert squares.isfinite().all() and squares.sum().isinf()
     assert squares.mean() == 40_000  # torch adds in float32, then divides
 
 
 # verdict: holds-when
-def test_a_tiny_epsilon_prevents_division_by_zero():
+def a_tiny_epsilon_prevents_division_by_zero():
     eps = torch.tensor([1e-6, 1e-8, 1e-12])
     assert (eps.half() == 0).tolist() == [False, True, True]
     zero = torch.zeros(1, 8)
@@ -196,7 +196,7 @@ def test_a_tiny_epsilon_prevents_division_by_zero():
 
 
 # verdict: holds-when
-def test_type_as_keeps_the_dtype():
+def type_as_keeps_the_dtype():
     def norm(x, weight):
         wide = x.float()
         normed = wide * torch.rsqrt(wide.square().mean(-1, keepdim=True) + 1e-6)
@@ -209,7 +209,7 @@ def test_type_as_keeps_the_dtype():
 
 
 # verdict: wrong
-def test_the_order_of_cast_and_gain_does_not_matter():
+def the_order_of_cast_and_gain_does_not_matter():
     x = random_tokens(256, 512).bfloat16()
     gain = (
         0.5 + torch.rand(512, generator=torch.Generator().manual_seed(1))
@@ -228,7 +228,7 @@ def test_the_order_of_cast_and_gain_does_not_matter():
 
 
 # verdict: holds-when
-def test_llama_rms_norm_is_t5_layer_norm():
+def llama_rms_norm_is_t5_layer_norm():
     x, gain = random_tokens(64, 256).bfloat16(), 1 + random_tokens(256, seed=1) / 4
     llama, t5 = LlamaRMSNorm(256, eps=1e-6), T5LayerNorm(256, eps=1e-6)
     llama.weight.data = t5.weight.data = gain.bfloat16()
@@ -240,7 +240,7 @@ def test_llama_rms_norm_is_t5_layer_norm():
 
 
 # verdict: wrong
-def test_bfloat16_underflows_in_rms_norm():
+def bfloat16_underflows_in_rms_norm():
     faint, large = torch.tensor([1e-4, 300.0]).bfloat16()
     assert faint.square() > 0 and large.square().isfinite()
     assert faint.half().square() == 0 and large.half().square().isinf()
@@ -248,7 +248,7 @@ def test_bfloat16_underflows_in_rms_norm():
 
 
 # verdict: holds-when
-def test_bfloat16_makes_the_upcast_unnecessary():
+def bfloat16_makes_the_upcast_unnecessary():
     x, gain = random_tokens(256, 512).bfloat16(), torch.ones(512).bfloat16()
     for scale in (1e-4, 1.0, 1e4):
         row = x * scale
@@ -262,7 +262,7 @@ def test_bfloat16_makes_the_upcast_unnecessary():
 
 
 # verdict: wrong
-def test_rms_norm_is_safer_than_layer_norm_in_half_precision():
+def rms_norm_is_safer_than_layer_norm_in_half_precision():
     def layer_norm_naive(x):
         centred = x - x.mean(-1, keepdim=True)
         return centred / (centred.square().mean(-1, keepdim=True) + 1e-5).sqrt()
@@ -279,7 +279,7 @@ def test_rms_norm_is_safer_than_layer_norm_in_half_precision():
 
 
 # verdict: holds-when
-def test_default_epsilon_follows_the_dtype():
+def default_epsilon_follows_the_dtype():
     for dtype in (torch.float32, torch.bfloat16, torch.float16):
         row = torch.full((8,), 2.0**-10, dtype=dtype)
         y = F.rms_norm(row, (8,))[0].item()
@@ -290,7 +290,7 @@ def test_default_epsilon_follows_the_dtype():
 
 
 # verdict: holds-when
-def test_one_epsilon_is_as_good_as_another():
+def one_epsilon_is_as_good_as_another():
     def ratio(size):  # of the outputs for the two, at an input of that RMS
         row = torch.full((8,), size, dtype=torch.float64)
         small, large = (rms_norm(row, eps=eps)[0] for eps in (1e-6, 1e-5))
@@ -302,7 +302,7 @@ def test_one_epsilon_is_as_good_as_another():
 
 
 # verdict: holds-when
-def test_float32_rms_norm_cannot_overflow():
+def float32_rms_norm_cannot_overflow():
     x = torch.full((1, 8), 1e20)
     assert x.isfinite().all() and x.square().isinf().all()
     assert 3.4e38 < torch.finfo(torch.float32).max < 3.41e38
@@ -313,7 +313,7 @@ def test_float32_rms_norm_cannot_overflow():
 
 
 # verdict: wrong
-def test_a_bfloat16_accumulator_is_enough():
+def a_bfloat16_accumulator_is_enough():
     total = torch.zeros((), dtype=torch.bfloat16)
     ones = torch.ones(4096, dtype=torch.bfloat16)
     for one in ones:  # a kernel that keeps its sum in bfloat16
@@ -323,14 +323,14 @@ def test_a_bfloat16_accumulator_is_enough():
 
 
 # verdict: wrong
-def test_one_plus_offset_may_be_added_in_bfloat16():
+def one_plus_offset_may_be_added_in_bfloat16():
     offset = torch.tensor([2.0**-8, 15.8125]).bfloat16()
     assert (1 + offset).tolist() == [1.0, 16.75]
     assert (1 + offset.float()).tolist() == [1.00390625, 16.8125]
 
 
 # verdict: wrong
-def test_a_high_correlation_proves_a_kernel_right():
+def a_high_correlation_proves_a_kernel_right():
     x, total = random_tokens(4096), torch.zeros((), dtype=torch.bfloat16)
     for square in x.square().bfloat16():  # a kernel whose sum stalls
         total = total + square

@@ -13,7 +13,7 @@ def randn(*shape: int, seed: int = 0, dtype=torch.float64) -> torch.Tensor:
 
 
 # verdict: wrong
-def test_a_shift_of_100_leaves_no_trace_in_float32():
+def a_shift_of_100_leaves_no_trace_in_float32():
     for seed in range(100):
         x = randn(10, seed=seed, dtype=torch.float32)
         difference = layer_norm(x + 100, (10,)) - layer_norm(x, (10,))
@@ -24,7 +24,7 @@ def test_a_shift_of_100_leaves_no_trace_in_float32():
 
 
 # verdict: wrong
-def test_what_scaling_changes_is_rounding():
+def what_scaling_changes_is_rounding():
     x = randn(10)  # float64: rounding would be near 1e-16
 
     def change(eps, x=x):
@@ -38,7 +38,7 @@ def test_what_scaling_changes_is_rounding():
 
 
 # verdict: holds
-def test_layernorm_ignores_a_shift_of_the_input():
+def layernorm_ignores_a_shift_of_the_input():
     x = randn(4, 64)
     y = layer_norm(x, (64,))
     shift_of_a_token = randn(4, 1, seed=1)
@@ -48,7 +48,7 @@ def test_layernorm_ignores_a_shift_of_the_input():
 
 
 # verdict: holds-when
-def test_layernorm_ignores_any_factor():
+def layernorm_ignores_any_factor():
     x = randn(512)
     y = layer_norm(x, (512,))
     torch.testing.assert_close(layer_norm(1000 * x, (512,)), y, rtol=0, atol=1e-4)
@@ -57,7 +57,7 @@ def test_layernorm_ignores_any_factor():
 
 
 # verdict: holds-when
-def test_layernorm_outputs_mean_zero_and_variance_one():
+def layernorm_outputs_mean_zero_and_variance_one():
     norm = nn.LayerNorm(16, dtype=torch.float64)
     x = 3 + 2 * randn(8, 16)
     y = norm(x)
@@ -75,7 +75,7 @@ def test_layernorm_outputs_mean_zero_and_variance_one():
 
 
 # verdict: wrong
-def test_features_are_a_sample_so_divide_by_d_minus_one():
+def features_are_a_sample_so_divide_by_d_minus_one():
     x = randn(1000, 8)
     theirs = nn.LayerNorm(8, eps=0, dtype=x.dtype)(x)
     centred = x - x.mean(-1, keepdim=True)
@@ -87,7 +87,7 @@ def test_features_are_a_sample_so_divide_by_d_minus_one():
 
 
 # verdict: holds-when
-def test_the_epsilon_of_layernorm_is_1e_5():
+def the_epsilon_of_layernorm_is_1e_5():
     assert nn.LayerNorm(8).eps == GPT2Config().layer_norm_epsilon == 1e-5
     assert BertConfig().layer_norm_eps == 1e-12
     faint = 1e-3 * randn(512)
@@ -96,7 +96,7 @@ def test_the_epsilon_of_layernorm_is_1e_5():
 
 
 # verdict: holds-when
-def test_std_plus_epsilon_is_the_same_layernorm():
+def std_plus_epsilon_is_the_same_layernorm():
     def by_hand(x):
         return (x - x.mean(-1, True)) / (x.std(-1, keepdim=True) + 1e-5)
 
@@ -112,7 +112,7 @@ def test_std_plus_epsilon_is_the_same_layernorm():
 
 
 # verdict: wrong
-def test_normalized_shape_is_sequence_and_features():
+def normalized_shape_is_sequence_and_features():
     x = randn(2, 7, 16)
     later = x.clone()
     later[:, -1] += 10  # the last token alone
@@ -124,14 +124,14 @@ def test_normalized_shape_is_sequence_and_features():
 
 
 # verdict: wrong
-def test_eval_mode_changes_layernorm():
+def eval_mode_changes_layernorm():
     norm, x = nn.LayerNorm(16), randn(4, 16, dtype=torch.float32)
     assert torch.equal(norm.train()(x), norm.eval()(x))
     assert not list(norm.buffers())  # nothing is stored but gain and bias
 
 
 # verdict: holds-when
-def test_layernorm_is_groupnorm_with_one_group():
+def layernorm_is_groupnorm_with_one_group():
     tokens = randn(4, 16)
     one_group = nn.GroupNorm(1, 16, dtype=tokens.dtype)
     torch.testing.assert_close(one_group(tokens), layer_norm(tokens, (16,)))
@@ -144,7 +144,7 @@ def test_layernorm_is_groupnorm_with_one_group():
 
 
 # verdict: holds-when
-def test_variance_is_mean_of_squares_minus_squared_mean():
+def variance_is_mean_of_squares_minus_squared_mean():
     def relative_error(mean):
         x = mean + randn(64, 256, dtype=torch.float32)
         true = x.double().var(-1, correction=0)
@@ -158,7 +158,7 @@ def test_variance_is_mean_of_squares_minus_squared_mean():
 
 
 # verdict: wrong
-def test_clamping_a_negative_variance_repairs_it():
+def clamping_a_negative_variance_repairs_it():
     x = 3000 + randn(64, 256, dtype=torch.float32)
     variance = sum_of_squares(x).clamp(min=0)  # E[x²] − E[x]²
     y = (x - x.mean(-1, keepdim=True)) * torch.rsqrt(variance + 1e-5)[:, None]
@@ -167,7 +167,7 @@ def test_clamping_a_negative_variance_repairs_it():
 
 
 # verdict: wrong
-def test_welford_is_the_most_exact_way():
+def welford_is_the_most_exact_way():
     x = 1000 + randn(64, 256, dtype=torch.float32)
     true = x.double().var(-1, correction=0)
 
@@ -181,7 +181,7 @@ def test_welford_is_the_most_exact_way():
 
 
 # verdict: holds-when
-def test_float16_inputs_overflow_in_layernorm():
+def float16_inputs_overflow_in_layernorm():
     x = (300 * randn(4, 64)).half()
     variance = (x - x.mean(-1, keepdim=True)).square().mean(-1)
     assert variance.isinf().all()  # each step in float16
@@ -191,7 +191,7 @@ def test_float16_inputs_overflow_in_layernorm():
 
 
 # verdict: wrong
-def test_agreement_on_random_inputs_shows_it_is_right():
+def agreement_on_random_inputs_shows_it_is_right():
     def one_pass(x):
         variance = x.square().mean(-1, True) - x.mean(-1, True).square()
         return (variance + 1e-5).sqrt()
@@ -209,7 +209,7 @@ def test_agreement_on_random_inputs_shows_it_is_right():
 
 
 # verdict: wrong
-def test_the_statistics_may_be_detached():
+def the_statistics_may_be_detached():
     def gradients(detach):
         x = randn(4, 32).requires_grad_()
         mean, std = x.mean(-1, True), x.std(-1, correction=0, keepdim=True)
@@ -225,7 +225,7 @@ def test_the_statistics_may_be_detached():
 
 
 # verdict: holds-when
-def test_the_gradient_is_orthogonal_to_the_input():
+def the_gradient_is_orthogonal_to_the_input():
     def cosines(eps, mean):
         x = (mean + randn(4, 32)).requires_grad_()
         layer_norm(x, (32,), eps=eps).pow(3).sum().backward()
@@ -241,7 +241,7 @@ def test_the_gradient_is_orthogonal_to_the_input():
 
 
 # verdict: wrong
-def test_a_bias_before_layernorm_is_useless():
+def a_bias_before_layernorm_is_useless():
     linear, norm = nn.Linear(4, 8).double(), nn.LayerNorm(8).double()
     x = randn(16, 4)
     norm(linear(x)).pow(3).sum().backward()
@@ -254,7 +254,7 @@ def test_a_bias_before_layernorm_is_useless():
 
 
 # verdict: wrong
-def test_layernorm_only_helps_optimization():
+def layernorm_only_helps_optimization():
     keys = 3 * randn(5, 8)
     keys[4] = torch.tensor([0.4, 0.3, 0.2, 0.1]).double() @ keys[:4]
     queries = randn(2000, 8, seed=1)

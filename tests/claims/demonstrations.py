@@ -9,7 +9,7 @@ from snippets.transformer_block.decoder import Decoder, Sizes
 
 
 # verdict: wrong
-def test_a_linear_layer_scales_by_root_in_over_out():
+def a_linear_layer_scales_by_root_in_over_out():
     torch.manual_seed(0)
     for d_in, d_out in ((512, 512), (512, 2048), (2048, 512)):
         y = torch.randn(64, d_in) @ torch.randn(d_in, d_out)
@@ -22,7 +22,7 @@ def test_a_linear_layer_scales_by_root_in_over_out():
 
 
 # verdict: holds-when
-def test_relu_halves_the_variance():
+def relu_halves_the_variance():
     def rms(v):
         return v.square().mean().sqrt()
 
@@ -37,7 +37,7 @@ def test_relu_halves_the_variance():
 
 
 # verdict: holds-when
-def test_the_size_decays_geometrically():
+def the_size_decays_geometrically():
     def rms(v):
         return v.square().mean().sqrt()
 
@@ -54,7 +54,7 @@ def test_the_size_decays_geometrically():
 
 
 # verdict: wrong
-def test_a_steady_deviation_shows_a_living_signal():
+def a_steady_deviation_shows_a_living_signal():
     torch.manual_seed(0)
     h = torch.randn(64, 256, dtype=torch.float64)  # 64 inputs
     stds, shares = [], []
@@ -68,7 +68,7 @@ def test_a_steady_deviation_shows_a_living_signal():
 
 
 # verdict: wrong
-def test_small_activations_mean_vanishing_gradients():
+def small_activations_mean_vanishing_gradients():
     def run(scale, depth, bias):
         torch.manual_seed(0)
         x = scale * torch.randn(32, 128, dtype=torch.float64)
@@ -86,7 +86,7 @@ def test_small_activations_mean_vanishing_gradients():
 
 
 # verdict: wrong
-def test_relu_then_norm_prints_one():
+def relu_then_norm_prints_one():
     torch.manual_seed(0)
     h = torch.randn(32, 512)
     for _ in range(8):
@@ -96,7 +96,7 @@ def test_relu_then_norm_prints_one():
 
 
 # verdict: holds-when
-def test_rms_norm_stacks_without_residuals():
+def rms_norm_stacks_without_residuals():
     def norm(v):
         return F.rms_norm(v, (128,), eps=1e-6)
 
@@ -114,7 +114,7 @@ def test_rms_norm_stacks_without_residuals():
 
 
 # verdict: holds-when
-def test_depth_itself_makes_gradients_vanish():
+def depth_itself_makes_gradients_vanish():
     d, depth = 256, 8
     for gain in (1 / 3, 1.0, 2.0, 4.0):  # d times the variance of a weight
         torch.manual_seed(0)
@@ -129,7 +129,7 @@ def test_depth_itself_makes_gradients_vanish():
 
 
 # verdict: wrong
-def test_norm_attention_norm_feed_forward_is_a_block():
+def norm_attention_norm_feed_forward_is_a_block():
     def norm(v):
         return F.rms_norm(v, (16,))
 
@@ -145,7 +145,7 @@ def test_norm_attention_norm_feed_forward_is_a_block():
 
 
 # verdict: holds-when
-def test_minimind_has_17_norms():
+def minimind_has_17_norms():
     for qk_norm, number in ((False, 17), (True, 33)):
         with torch.device("meta"):  # the decoder of our pages: 8 blocks, like MiniMind
             model = Decoder(Sizes(qk_norm=qk_norm))
@@ -156,7 +156,7 @@ def test_minimind_has_17_norms():
 
 
 # verdict: wrong
-def test_random_tokens_rank_the_placements():
+def random_tokens_rank_the_placements():
     torch.manual_seed(42)
     tokens = torch.randint(0, 1000, (500, 64))
     target = tokens.roll(-1, dims=1)
@@ -174,7 +174,7 @@ def test_random_tokens_rank_the_placements():
 
 
 # verdict: wrong
-def test_two_layers_without_norms_run_to_nan():
+def two_layers_without_norms_run_to_nan():
     class Block(nn.Module):
         def __init__(self):
             super().__init__()
