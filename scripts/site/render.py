@@ -2,9 +2,8 @@
 diagrams.
 
 Each has a digest of what it was made from, and one of what it holds: stale is what has
-other inputs now, edited what is not as it was written. Facts are compared as they are.
-Rendering needs torch and matplotlib; facts, and finding that nothing is stale, need
-neither.
+other inputs now, edited what is not as it was written. Rendering needs torch and
+matplotlib; facts, and finding that nothing is stale, need neither.
 """
 
 import hashlib
@@ -43,10 +42,6 @@ class Job:
     @property
     def name(self) -> str:
         return generated.name(self.files[0])
-
-    @property
-    def edited(self) -> bool:
-        return bool(generated.edited(self.files))
 
 
 def jobs() -> list[Job]:
@@ -101,7 +96,7 @@ def _stale(found: list[Job], edited: bool) -> list[Job]:
         job
         for job in found
         if any(generated.stale(path, job.inputs, known) for path in job.files)
-        or (edited and job.edited)
+        or (edited and generated.edited(job.files, known))
     ]
 
 

@@ -40,6 +40,27 @@ from scripts.site.reading.files import SourceError, read_text, where
 JINJA = re.compile(r"\[\[.*?(?:\]\]|$)|\[%.*?(?:%\]|$)|\[=#", re.MULTILINE)
 
 
+def _known(kind: str, names):
+    return lambda: Names(kind, dict.fromkeys(names()))
+
+
+KNOWN = {  # kind -> its names; a fact's and a citation's with what they say
+    "facts": lambda: facts(),
+    "cite": lambda: cite(),
+    "figures": _known("figure", lambda: recorded()),
+    "designs": _known("design", lambda: designed()),
+    "diagrams": _known("diagram", lambda: diagram.names()),
+    "explore": _known("live figure", lambda: explore.names()),
+    "bets": _known("bet", lambda: gradient_bet.NAMES),
+    "playground": _known("playground", lambda: playground.NAMES),
+    "lists": _known("list", lambda: reference_lists.NAMES),
+    "claims": _known("list of claims", lambda: claims.names()),
+    "atlas": _known("part of the atlas", lambda: atlas.NAMES),
+    "interview": _known("list of questions", lambda: interview_pages.names()),
+    "mock": _known("interview", lambda: mock.NAMES),
+}
+
+
 def check_names(markdown: str) -> None:
     """Raise SourceError for the first thing between [[ ]] that is no known name."""
     for match in JINJA.finditer(markdown):
@@ -48,28 +69,9 @@ def check_names(markdown: str) -> None:
             raise SourceError(f"line {line}: {match[0][:40]!r} is not [[ a name ]]")
     for match in NAME.finditer(markdown):
         kind, *rest = match["name"].split(".")
-        if kind == "figures" and rest[:1] and rest[0] in recorded():
-            continue
-        if kind == "designs" and rest[:1] and rest[0] in designed():
-            continue
-        roots = {
-            "facts": facts,
-            "cite": cite,
-            "figures": lambda: Names("figure", {}),
-            "designs": lambda: Names("design", dict.fromkeys(designed())),
-            "diagrams": lambda: Names("diagram", dict.fromkeys(diagram.names())),
-            "explore": lambda: Names("live figure", dict.fromkeys(explore.names())),
-            "bets": lambda: Names("bet", dict.fromkeys(gradient_bet.NAMES)),
-            "playground": lambda: Names("playground", dict.fromkeys(playground.NAMES)),
-            "lists": lambda: Names("list", dict.fromkeys(reference_lists.NAMES)),
-            "claims": lambda: Names("list of claims", dict.fromkeys(claims.names())),
-            "atlas": lambda: Names("part of the atlas", dict.fromkeys(atlas.NAMES)),
-            "interview": lambda: Names("list", dict.fromkeys(interview_pages.names())),
-            "mock": lambda: Names("list", dict.fromkeys(mock.NAMES)),
-        }
-        if kind not in roots or not rest:
+        if kind not in KNOWN or not rest:
             raise SourceError(f"unknown name [[ {match['name']} ]]")
-        value = roots[kind]()
+        value = KNOWN[kind]()
         for step in rest:
             if not isinstance(value, dict):
                 raise SourceError(f"unknown name [[ {match['name']} ]]")
@@ -115,6 +117,8 @@ def figure(name: str, record, language: str, labels: dict) -> str:
 
 def drawing(name: str, language: str, labels: dict) -> str:
     """One diagram as HTML: inline SVG, caption, text alternative."""
+    if name not in diagram.names():
+        raise SourceError(f"unknown diagram {name!r}")
     path = diagram.path(name, language)
     picture = svg.inline(read_text(path))
     words = diagram.load(name).WORDS[language]
@@ -128,80 +132,43 @@ def drawing(name: str, language: str, labels: dict) -> str:
     )
 
 
-class Diagrams(Names):
-    """Diagrams of the page in hand, in its language."""
+class Made(Names):
+    """What ``make`` writes for a name, when a page asks for it."""
 
-    def __init__(self, language, labels):
-        super().__init__("diagram", {})
-        self._language, self._labels = language, labels
-
-    def __missing__(self, name):
-        if name not in diagram.names():
-            raise SourceError(f"unknown diagram {name!r}")
-        return drawing(name, self._language, self._labels)
-
-
-class Explore(Names):
-    """Live figures of the page in hand, in its language."""
-
-    def __init__(self, language, page_root):
-        super().__init__("live figure", {})
-        self._language, self._root = language, page_root
-
-    def __missing__(self, name):
-        return explore.page(name, self._language, self._root())
-
-
-class Designs(Names):
-    """Designs of experiments, with what their first record holds."""
-
-    def __init__(self, language):
-        super().__init__("design", {})
-        self._language = language
-
-    def __missing__(self, name):
-        return design(name, self._language, designs.block)
-
-
-class Lists(Names):
-    """Lists written from docs/data, in the page's language."""
-
-    def __init__(self, language, make):
-        super().__init__("list", {})
-        self._language, self._make = language, make
-
-    def __missing__(self, name):
-        return self._make(name, self._language)
-
-
-class Rooted(Names):
-    """What ``make`` writes in the page's language, with the way to the site's root."""
-
-    def __init__(self, kind, language, page_root, make):
+    def __init__(self, kind, make):
         super().__init__(kind, {})
-        self._language, self._root, self._make = language, page_root, make
+        self._make = make
 
     def __missing__(self, name):
-        return self._make(name, self._language, self._root())
+        return self._make(name)
 
 
-class Figures(Names):
-    """Figures of the page in hand; ``page_root`` is its way to the site's root."""
+def all_machines(name: str, language: str, labels: dict, root: str) -> str:
+    """The figure of each machine with a record; ``root`` is the way to the site's."""
+    if name not in recorded():
+        raise SourceError(f"unknown figure {name!r}: no experiment with a record")
+    parts = [figure(name, record, language, labels) for record in recorded()[name]]
+    text = "\n\n".join(parts).replace("{root}", root)
+    if len(parts) == 1:
+        return text
+    return f'<div class="machines">\n\n{text}\n\n</div>'
 
-    def __init__(self, language, labels, page_root):
-        super().__init__("figure", {})
-        self._language, self._labels, self._root = language, labels, page_root
 
-    def __missing__(self, name):
-        if name not in recorded():
-            raise SourceError(f"unknown figure {name!r}: no experiment with a record")
-        parts = [
-            figure(name, r, self._language, self._labels) for r in recorded()[name]
-        ]
-        text = "\n\n".join(parts).replace("{root}", self._root())
-        if len(parts) == 1:
-            return text
-        return f'<div class="machines">\n\n{text}\n\n</div>'
+def makers(language: str, labels: dict, page_root) -> dict:
+    """kind -> what writes one; ``page_root()`` is the way to the site's root."""
+    return {
+        "figures": lambda name: all_machines(name, language, labels, page_root()),
+        "designs": lambda name: design(name, language, designs.block),
+        "diagrams": lambda name: drawing(name, language, labels),
+        "explore": lambda name: explore.page(name, language, page_root()),
+        "bets": lambda name: gradient_bet.make(name, language, page_root()),
+        "playground": lambda name: playground.make(name, language, page_root()),
+        "lists": lambda name: reference_lists.make(name, language),
+        "claims": lambda name: claims.make(name, language),
+        "atlas": lambda name: atlas.make(name, language),
+        "interview": lambda name: interview_pages.make(name, language),
+        "mock": lambda name: mock.make(name, language),
+    }
 
 
 def define_env(env):
@@ -211,19 +178,8 @@ def define_env(env):
         return "../" * env.page.url.count("/")
 
     labels = env.conf["extra"]["words"]
-    language = env.conf["theme"]["language"]
+    made = makers(env.conf["theme"]["language"], labels, page_root)
+    for kind, make in made.items():  # an update() would make plain dicts of them
+        env.variables[kind] = Made(kind, make)
     env.variables["facts"] = facts()
-    env.variables["figures"] = Figures(language, labels, page_root)
-    env.variables["designs"] = Designs(language)
-    env.variables["diagrams"] = Diagrams(language, labels)
-    env.variables["explore"] = Explore(language, page_root)
-    env.variables["bets"] = Rooted("bet", language, page_root, gradient_bet.make)
-    env.variables["playground"] = Rooted(
-        "playground", language, page_root, playground.make
-    )
-    env.variables["lists"] = Lists(language, reference_lists.make)
-    env.variables["claims"] = Lists(language, claims.make)
-    env.variables["atlas"] = Lists(language, atlas.make)
-    env.variables["interview"] = Lists(language, interview_pages.make)
-    env.variables["mock"] = Lists(language, mock.make)
     env.variables["cite"] = cite()

@@ -57,9 +57,11 @@ def stale(path: Path, inputs: str, known: dict[str, str]) -> bool:
     return not path.is_file() or known.get(name(path), "").split(" ")[0] != inputs
 
 
-def edited(paths: Iterable[Path] | None = None) -> list[str]:
+def edited(
+    paths: Iterable[Path] | None = None, known: dict[str, str] | None = None
+) -> list[str]:
     """The files, of these or of all, that are not as they were written."""
-    known = listed()
+    known = listed() if known is None else known
     return [
         name(path)
         for path in (files() if paths is None else paths)

@@ -105,7 +105,7 @@ def test_a_word_for_a_number_that_is_no_fact_is_refused(declared):
 def test_unknown_names_name_the_known():
     for name in ("no_such_experiment", "norm_bandwidth"):  # the second has no record
         with pytest.raises(SourceError, match=f"unknown design '{name}'; known: act"):
-            macros.Designs("en")[name]
+            macros.makers("en", {}, None)["designs"](name)
         with pytest.raises(SourceError, match=f"unknown design '{name}'; known: act"):
             macros.check_names(f"[[ designs.{name} ]]")
     macros.check_names("[[ designs.norm_speed_cpu ]]")

@@ -40,7 +40,7 @@ def own_record(tmp_path, monkeypatch):
 
 
 def test_the_readers_figure_stands_beside_ours(own_record):
-    shown = macros.Figures("en", LABELS, lambda: "../")["x"]
+    shown = macros.all_machines("x", "en", LABELS, "../")
     assert shown.startswith('<div class="machines">')
     machines = re.findall(r'<figure [^>]*id="x-([\w-]+)"', shown)
     assert machines == [own_record[0].machine, "yours"]
@@ -50,7 +50,7 @@ def test_the_readers_figure_stands_beside_ours(own_record):
 def test_one_machine_needs_no_grid(own_record):
     own_record.pop()
     facts._recorded.cache_clear()
-    shown = macros.Figures("en", LABELS, lambda: "../")["x"]
+    shown = macros.all_machines("x", "en", LABELS, "../")
     assert shown.startswith("<figure")
 
 
