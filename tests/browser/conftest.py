@@ -21,8 +21,12 @@ import pytest
 from tests.browser.looks import Looks
 
 ROOT = Path(__file__).resolve().parents[2]
-NAMES = ("chromium", "chromium-browser", "google-chrome")
-INSTALL = "no Chromium found; install it: apt-get install chromium fonts-wqy-microhei"
+# The shell draws as Chromium does, without its windows: a page costs a third.
+NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+INSTALL = (
+    "no Chromium found; install it: "
+    "apt-get install chromium-headless-shell fonts-wqy-microhei"
+)
 PREFIX = "/norms/"
 HOST = "norms.localhost"  # of localhost, where a page may use the clipboard
 ADDRESS = f"http://{HOST}{PREFIX}"
