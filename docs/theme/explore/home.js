@@ -21,7 +21,7 @@ if (globalThis.customElements && !customElements.get("one-token")) {
         add: "给所有特征加上",
         times: "所有特征乘以",
         reset: "还原",
-        still: "再拖上面两条：一条给所有特征加同一个数，一条乘同一个数，看谁的输出会变。",
+        still: "再拖上面两根滑杆：一根给所有特征加同一个数，一根让它们乘同一个数。哪个输出会变？",
         says: (what, rms, ln) =>
           `${what} 之后：RMSNorm 的输出${moved(rms)}，LayerNorm 的输出${moved(ln)}。`,
         moved: (by) => `最多变了 ${by}`,
@@ -36,9 +36,8 @@ if (globalThis.customElements && !customElements.get("one-token")) {
         next: "下一条",
         again: "再来三条",
         score: (right) => `三条答对 ${right} 条。`,
-        bets: { pre: "押 Pre-Norm", post: "押 Post-Norm", both: "两个都行" },
-        hit: "押对了。",
-        missed: "没押中。",
+        bets: { pre: "Pre-Norm", post: "Post-Norm", both: "两个都行" },
+        told: { pre: "押 Pre-Norm，押对了。", post: "押 Post-Norm，没中。", both: "押两个都行，没中。" },
         again_bet: "再看一遍",
         site: "搜索本站",
         example: "fp16 的 RMSNorm 为什么会溢出",
@@ -50,11 +49,11 @@ if (globalThis.customElements && !customElements.get("one-token")) {
         add: "add to all",
         times: "multiply all by",
         reset: "Reset",
-        still: "Now the two above: add one number to all, or multiply all. Which norm moves?",
+        still: "Now the two sliders above: add one number to all features, or multiply them all. Whose output changes?",
         says: (what, rms, ln) =>
           `${what}: RMSNorm's output ${moved(rms)}, LayerNorm's ${moved(ln)}.`,
-        moved: (by) => `moved by up to ${by}`,
-        kept: "did not move",
+        moved: (by) => `changed by up to ${by}`,
+        kept: "did not change",
         added: (v) => `${v} added`,
         scaled: (v) => `multiplied by ${v}`,
         and: ", ",
@@ -65,9 +64,12 @@ if (globalThis.customElements && !customElements.get("one-token")) {
         next: "Next",
         again: "Three more",
         score: (right) => `${right} of three right.`,
-        bets: { pre: "I bet on Pre-Norm", post: "I bet on Post-Norm", both: "Both" },
-        hit: "Right.",
-        missed: "Not this time.",
+        bets: { pre: "Pre-Norm", post: "Post-Norm", both: "Both" },
+        told: {
+          pre: "You bet on Pre-Norm: right.",
+          post: "You bet on Post-Norm: not this time.",
+          both: "You bet on both: not this time.",
+        },
         again_bet: "Run it again",
         site: "Search this site",
         example: "why does fp16 RMSNorm overflow",
@@ -226,7 +228,7 @@ if (globalThis.customElements && !customElements.get("one-token")) {
     class extends HTMLElement {
       connectedCallback() {
         if (this.buttons) return;
-        [this.prompt, this.verdict] = [".prompt", ".outcome"].map((name) => this.querySelector(name));
+        [this.prompt, this.verdict, this.next] = [".prompt", ".outcome", ".next"].map((name) => this.querySelector(name));
         this.lanes = this.querySelector(".lanes");
         this.says = make("strong", { tabIndex: -1 });
         this.verdict.prepend(this.says, " ");
@@ -246,7 +248,7 @@ if (globalThis.customElements && !customElements.get("one-token")) {
         });
         this.lanes.after(this.buttons);
         this.prompt.after(this.verdict);
-        this.verdict.append(" ", this.again);
+        this.next.append(" ", this.again);
         this.lanes.addEventListener("animationend", () => this.end());
         this.close();
       }
@@ -254,11 +256,11 @@ if (globalThis.customElements && !customElements.get("one-token")) {
       close() {
         this.className = "closed";
         this.prompt.hidden = this.buttons.hidden = false;
-        this.verdict.hidden = true;
+        this.verdict.hidden = this.next.hidden = true;
       }
 
       run(bet) {
-        this.says.textContent = bet === "pre" ? WORDS.hit : WORDS.missed;
+        this.says.textContent = WORDS.told[bet];
         this.buttons.hidden = true;
         if (matchMedia("(prefers-reduced-motion: reduce)").matches) this.end();
         else this.className = "running";
@@ -268,7 +270,7 @@ if (globalThis.customElements && !customElements.get("one-token")) {
         if (!this.verdict.hidden) return; // one lane has ended, and the other after it
         this.className = "";
         this.prompt.hidden = true;
-        this.verdict.hidden = false;
+        this.verdict.hidden = this.next.hidden = false;
         this.says.focus({ preventScroll: true });
       }
     },

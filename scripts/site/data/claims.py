@@ -22,7 +22,7 @@ CHECKS = ROOT / "tests" / "claims"
 VERDICTS = ("holds", "holds-when", "wrong", "open")
 KINDS = ("code", "arithmetic", "record", "example")  # of checks
 FIELDS = {"id", "claim", "verdict", "correct", "page"}
-OPTIONAL = {"met", "check", "cite", "top", "dare", "was"}
+OPTIONAL = {"met", "check", "cite", "top", "instead", "dare", "was"}
 UNPINNED = re.compile(r"^https://github\.com/.*/blob/(?![0-9a-f]{40}/)")
 MARKS = {"holds": "✓", "holds-when": "△", "wrong": "✗", "open": "○"}
 WORDS = {
@@ -119,9 +119,11 @@ def problem_of(row) -> str | None:
         return f"was: no topic {row['was']}"
     if row.get("check", "code") not in KINDS:
         return f"check is none of {', '.join(KINDS)}"
-    for field in ("claim", "correct"):
+    for field in ("claim", "correct", *(["instead"] if "instead" in row else [])):
         if problem := data_rows.problem_of_text(field, row[field]):
             return problem
+    if ("top" in row) != ("instead" in row):
+        return "a row has top and instead, or neither"
     if not row.get("check") and not row.get("cite"):
         return "neither a check nor a citation decides it"
     if row.get("check") == "example" and not row.get("cite"):
@@ -300,7 +302,7 @@ def top_list(language: str, base: str = "") -> str:
     )
     return "\n".join(
         f"1. [{row['claim'][language].rstrip('。.')}]({base}{topic}.md#{row['id']}): "
-        f"**{words[row['verdict']]}**"
+        f"**{words[row['verdict']]}**{words['stop']}{row['instead'][language]}"
         for _, topic, row in chosen
     )
 

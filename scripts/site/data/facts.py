@@ -21,6 +21,7 @@ SCREENS = {  # named by the home page's bet and by the playground, in Python
     "running_maximum_loss": (
         "no_layers_opening",
         "opening_layers",
+        "opening_rate",
         "post_opening",
         "pre_opening",
         "steps",

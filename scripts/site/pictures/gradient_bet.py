@@ -17,42 +17,47 @@ EXPERIMENT = "running_maximum_loss"
 ARMS = ("pre", "post")
 LEAST, MOST, LEVELS = -7, -3, 8  # exponents of the colour scale, and its shades
 SEED = 0
+FORMULAS = {"pre": "x + f(norm(x))", "post": "norm(x + f(x))"}
 WORDS = {
     "en": {
-        "title": "Where the gradient dies",
-        "prompt": "Two decoders of {opening_layers} layers: the same start, the same "
-        "data. Only the place of the norm differs. Which one learns?",
+        "title": "Pre-Norm or Post-Norm: which one learns?",
+        "prompt": "Two decoders of {opening_layers} layers, with the same start, data "
+        "and learning rate. Only the place of the norm differs. Place your bet:",
         "pre": "Pre-Norm",
         "post": "Post-Norm",
         "end": "loss {loss}",
         "step": "step",
-        "layer": "layers upwards",
-        "small": "gradient 1e-7",
-        "large": "1e-3",
-        "verdict": "Pre-Norm learns. Post-Norm ends above a model without layers "
-        "({no_layers_opening}): its middle layers get little gradient, and its tokens "
-        "have come close to one vector. At a third of the rate it learns too.",
+        "layer": "one row a layer, embedding below",
+        "small": "gradient ≤ 1e-7",
+        "large": "≥ 1e-3",
+        "verdict": "At this learning rate only Pre-Norm learns. Post-Norm ends worse "
+        "than embedding and output head alone ({no_layers_opening}): its middle layers "
+        "get little gradient. At a third of the rate it learns too.",
+        "setting": "The task: name the largest token so far. Adam at "
+        "{opening_rate} without warm-up; the losses are medians of five starts.",
         "why": "Why?",
         "train": "Train them yourself",
         "alt": "Maps of the gradient by layer and step. Pre-Norm stays coloured in all "
         "layers; Post-Norm turns pale, most of all in the middle.",
     },
     "zh": {
-        "title": "梯度死在哪一层",
-        "prompt": "两个 {opening_layers} 层的解码器，起点相同，数据相同，只有归一化的"
-        "位置不同。哪一个学得会？",
+        "title": "Pre-Norm、Post-Norm，谁学得会？",
+        "prompt": "两个 {opening_layers} 层的解码器，起点、数据、学习率都相同，"
+        "只有归一化的位置不同。押一个：",
         "pre": "Pre-Norm",
         "post": "Post-Norm",
         "end": "损失 {loss}",
-        "step": "步",
-        "layer": "层（从下往上）",
-        "small": "梯度 1e-7",
-        "large": "1e-3",
-        "verdict": "Pre-Norm 学会了。Post-Norm 最后还不如没有层的模型"
-        "（{no_layers_opening}）：中间几层的梯度很小，各个 token 也快变成"
-        "同一个向量了。学习率降到三分之一，它也学得会。",
+        "step": "训练步数",
+        "layer": "一行一层，最下面是嵌入",
+        "small": "梯度 ≤ 1e-7",
+        "large": "≥ 1e-3",
+        "verdict": "在这个学习率下，只有 Pre-Norm 学得会。Post-Norm 最后比只有嵌入和"
+        "输出层的模型（{no_layers_opening}）还差：中间几层的梯度很小。"
+        "学习率降到三分之一，它也学得会。",
+        "setting": "任务：说出到目前为止最大的 token。Adam，学习率 {opening_rate}，"
+        "不预热；损失是五个起点的中位数。",
         "why": "为什么？",
-        "train": "自己训练一遍",
+        "train": "自己训练",
         "alt": "两幅梯度图，横轴是步，纵轴是层。Pre-Norm 各层一直有颜色，Post-Norm "
         "褪了色，中间最明显。",
     },
@@ -77,9 +82,11 @@ def make(name: str, language: str, page_root: str) -> str:
         f"<span>{words['layer']}</span><span>{said['steps']}</span></p>"
         f'<p class="scale" aria-hidden="true">{words["small"]}{scale}'
         f"{words['large']}</p>"
-        f'<p class="outcome">{words["verdict"]} <a href="{page_root}placement/'
-        f'pre-norm-vs-post-norm.md#gradient-dies">{words["why"]}</a> '
-        f'<a href="{page_root}playground/index.md">{words["train"]}</a></p>'
+        f'<p class="outcome">{words["verdict"]} <small>{words["setting"]}</small></p>'
+        f'<p class="next"><a class="md-button md-button--primary" href="{page_root}'
+        f'placement/pre-norm-vs-post-norm.md#gradient-dies">{words["why"]}</a> '
+        f'<a class="md-button" href="{page_root}playground/index.md">{words["train"]}'
+        "</a></p>"
         "</gradient-bet></div>"
     )
 
@@ -87,7 +94,7 @@ def make(name: str, language: str, page_root: str) -> str:
 def text(name: str, language: str) -> str:
     """The card in words, for readers of plain text."""
     words, _ = _words(name, language)
-    return " ".join(words[key] for key in ("title", "prompt", "verdict"))
+    return " ".join(words[key] for key in ("title", "prompt", "verdict", "setting"))
 
 
 def _words(name: str, language: str) -> tuple[dict[str, str], Names]:
@@ -113,7 +120,8 @@ def _lane(record, arm: str, words: dict, loss: str) -> str:
     values = [row["values"][::2] for row in sorted(rows, key=lambda r: r["depth"])]
     end = words["end"].format(loss=loss)
     return (
-        f'<figure data-arm="{arm}"><figcaption><b>{words[arm]}</b>'
+        f'<figure data-arm="{arm}"><figcaption><b>{words[arm]}</b> '
+        f"<code>{FORMULAS[arm]}</code>"
         f'<span class="end">{end}</span></figcaption>{gradient_map(values)}</figure>'
     )
 

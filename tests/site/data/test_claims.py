@@ -37,13 +37,21 @@ def row(name, verdict, **more):
 
 LEDGER = {
     "deep-nets": [
-        row("one", "wrong", check="code", met=[COMMIT], top=2, page="norms/a.md#x"),
+        row(
+            "one",
+            "wrong",
+            check="code",
+            met=[COMMIT],
+            top=2,
+            page="norms/a.md#x",
+            instead=said("B"),
+        ),
         row("two", "open", check="record", dare=None, met=["three", COMMIT]),
     ],
     "scale": [
         row("three", "holds", cite=["one", "two", "three"], dare=1, page="b.md"),
         row("four", "holds-when", check="example", cite=["three"], was="deep-nets"),
-        row("five", "wrong", check="arithmetic", top=1, dare=2),
+        row("five", "wrong", check="arithmetic", top=1, dare=2, instead=said("C")),
     ],
 }
 for rows in LEDGER.values():
@@ -245,11 +253,11 @@ def test_dares_in_their_order_are_true_or_false(ledger):
 
 def test_the_top_in_its_order():
     assert claims.make("top", "en") == (
-        "1. [Claim five](scale.md#five): **wrong**\n"
-        "1. [Claim one](deep-nets.md#one): **wrong**"
+        "1. [Claim five](scale.md#five): **wrong**. C.\n"
+        "1. [Claim one](deep-nets.md#one): **wrong**. B."
     )
     assert claims.make("top_at_home", "zh").startswith(
-        "1. [Claim five](claims/scale.md#five): **错误**\n"
+        "1. [Claim five](claims/scale.md#five): **错误**。C。\n"
     )
 
 
