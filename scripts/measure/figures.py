@@ -497,7 +497,7 @@ def _themed(svg: str) -> str:
     def variable(found: re.Match) -> str:
         colour = found[0].lower()
         if colour not in COLOURS:
-            raise RecordError(f"figure uses {colour}, which is none of look's colours")
+            raise RecordError(f"figure uses {colour}, which is none of the site's")
         return f"var(--figure-{COLOURS[colour]}, {colour})"
 
     def in_style(found: re.Match) -> str:
