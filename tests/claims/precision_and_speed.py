@@ -40,26 +40,30 @@ def measured_on_a_cpu():
     return found
 
 
-# verdict: wrong
 def rms_norm_is_almost_eight_times_faster():
     # Of the record behind the page: for each shape, the seconds of each norm.
-    shapes = measured_on_a_cpu().values()
-    by_hand = [s["layer norm by hand"] / s["rms norm by hand"] for s in shapes]
-    assert min(by_hand) < 2 and max(by_hand) > 10  # a factor belongs to a shape
-    for seconds in shapes:
-        no_var = seconds["layer norm by hand, no var"] / seconds["rms norm by hand"]
-        assert no_var < 3
-        assert seconds["nn.LayerNorm"] < seconds["rms norm by hand"]
+    def factors(provider):
+        shapes = measured_on_a_cpu().values()
+        return [seconds[provider] / seconds["rms norm by hand"] for seconds in shapes]
+
+    by_hand = factors("layer norm by hand")
+    assert max(by_hand) > 10  # a factor belongs to a shape
+    return {
+        "by hand, at every shape": min(by_hand) > 2,
+        "without x.var, at any": max(factors("layer norm by hand, no var")) > 3,
+        "against nn.LayerNorm, at any": max(factors("nn.LayerNorm")) > 1,
+    }
 
 
-# verdict: open
 def nn_rms_norm_is_faster_than_nn_layer_norm():
     # Of the record behind the page: for each shape, the seconds of each norm.
-    for seconds in measured_on_a_cpu().values():
-        assert seconds["nn.RMSNorm"] > seconds["nn.LayerNorm"]
+    return {
+        f"on the CPU measured, shape {case}": seconds["nn.RMSNorm"]
+        < seconds["nn.LayerNorm"]
+        for case, seconds in measured_on_a_cpu().items()
+    }
 
 
-# verdict: holds-when
 def layer_norm_needs_two_passes_and_rms_norm_one():
     x = 1000 + random_tokens(512).double()
     read = Counter()
@@ -77,19 +81,25 @@ def layer_norm_needs_two_passes_and_rms_norm_one():
         welford += before / count
         squares += before * (value - welford)
     square = sum(v * v for v in one_by_one("RMSNorm")) / 512
-    assert read == {"line by line": 2 * 512, "Welford": 512, "RMSNorm": 512}
     for found in (mean, welford):
         assert abs(found - x.mean()) < 1e-9
     for found in (variance, squares / 512):
         assert abs(found - x.var(correction=0)) < 1e-9
     assert abs(square / x.square().mean() - 1) < 1e-12
-    # Neither norm can write its first output before it has read the last input.
-    for norm in (F.layer_norm, F.rms_norm):
+
+    def waits_for_the_last_input(norm):  # with its first output
         last_changed = torch.cat([x[:-1], x[-1:] + 100])
-        assert norm(last_changed, (512,))[0] != norm(x, (512,))[0]
+        return norm(last_changed, (512,))[0] != norm(x, (512,))[0]
+
+    assert waits_for_the_last_input(F.layer_norm)
+    return {
+        "LayerNorm line by line reads twice": read["line by line"] == 2 * 512,
+        "LayerNorm with Welford's update too": read["Welford"] > 512,
+        "RMSNorm reads once": read["RMSNorm"] == 512,
+        "RMSNorm can write at once": not waits_for_the_last_input(F.rms_norm),
+    }
 
 
-# verdict: wrong
 def rms_norm_moves_fewer_bytes():
     def size(*tensors):
         return sum(t.numel() * t.element_size() for t in tensors)
@@ -98,19 +108,28 @@ def rms_norm_moves_fewer_bytes():
     bias = torch.zeros(4096)
     layer = size(x, gain, bias, *torch.native_layer_norm(x, (4096,), gain, bias, 1e-6))
     rms = size(x, gain, *torch.ops.aten._fused_rms_norm(x, [4096], gain, 1e-6))
-    assert 0 < layer / rms - 1 < 0.001
+    assert layer > rms
+    return {"fused, 1024 rows of 4096, over 0.1 %": layer / rms - 1 > 0.001}
 
 
-# verdict: holds-when
 def norms_are_bound_by_memory():
     bytes_moved = bytes_per_element(FUSED_NORM, "bfloat16")  # read x, write y
-    ridges = [67e12 / 3.35e12, 67e12 / 4.8e12]  # H100, H200: float32, datasheets
-    assert [round(ridge) for ridge in ridges] == [20, 14]
-    for operations in (4, 7):  # RMSNorm, LayerNorm, for each element
-        assert 1 <= operations / bytes_moved < 2
+    rates = {"H100": 3.35e12, "H200": 4.8e12}  # bytes a second, datasheets
+    most = 67e12  # float32 operations a second of both
+    assert [round(most / rate) for rate in rates.values()] == [20, 14]
+    launch = 5.7e-6  # of a Triton kernel, as TritonBench reports
+    cases = {}
+    for rows in (1, 65_536):
+        for name, operations in {"RMSNorm": 4, "LayerNorm": 7}.items():
+            assert 1 <= operations / bytes_moved < 2
+            compute = rows * 4096 * operations / most
+            for device, rate in rates.items():
+                memory = rows * 4096 * bytes_moved / rate
+                case = f"{name}, {rows} x 4096, {device}"
+                cases[case] = memory > max(compute, launch)
+    return cases
 
 
-# verdict: wrong
 def rms_norm_cuts_compute_by_15_to_30_percent():
     with torch.device("meta"):
         model = LlamaForCausalLM(LlamaConfig())  # 7B
@@ -120,29 +139,41 @@ def rms_norm_cuts_compute_by_15_to_30_percent():
             matmul += 2 * module.weight.numel()  # FLOP a token
     layer_norm, rms_norm_flops = 65 * 7 * d, 65 * 4 * d
     assert layer_norm / matmul < 0.00015
-    assert (layer_norm - rms_norm_flops) / matmul < 0.0001  # not 0.15
+    saved = (layer_norm - rms_norm_flops) / matmul
+    return {"Llama-7B, saved of its linear layers' FLOPs": saved > 0.0001}  # not 0.15
 
 
-# verdict: open
 def rms_norm_speeds_inference_up_by_10_to_40_percent():
     def speed_up(share, factor):  # share: of the time spent in norms
         return 1 / (1 - share + share / factor)
 
     free = float("inf")  # a norm that costs nothing
     assert speed_up(0.05, free) < 1.06
-    assert speed_up(0.09, free) < 1.10 and speed_up(0.28, free) < 1.40
+    assert speed_up(0.28, free) < 1.40
+    return {
+        f"norms that take {share:.0%}, replaced by free ones": (
+            1.10 <= speed_up(share, free) <= 1.40
+        )
+        for share in (0.05, 0.09, 0.28)
+    }
 
 
-# verdict: open
 def the_choice_of_norm_matters_more_than_fusing():
     fused = bytes_per_element(FUSED_NORM)  # LayerNorm and RMSNorm alike
-    assert bytes_per_element(HAND_RMS_NORM) == 9 * fused
-    assert bytes_per_element(HAND_LAYER_NORM) == 5 * fused
-    fused_add = bytes_per_element(FUSED_ADD_NORM)
-    assert bytes_per_element(ADD_THEN_NORM) / fused_add == 1.25
+    rms, layer = bytes_per_element(HAND_RMS_NORM), bytes_per_element(HAND_LAYER_NORM)
+    assert (rms, layer) == (9 * fused, 5 * fused)
+    apart, fused_add = (
+        bytes_per_element(ADD_THEN_NORM),
+        bytes_per_element(FUSED_ADD_NORM),
+    )
+    assert apart / fused_add == 1.25
+    return {
+        "by hand in bfloat16, RMSNorm moves less": rms < layer,
+        "fusing it saves less than choosing": rms - fused < abs(layer - rms),
+        "fusing the addition saves a detail": 1 - fused_add / apart < 0.1,
+    }
 
 
-# verdict: holds-when
 def rms_norm_by_hand_moves_less_memory():
     moved = {
         dtype: (
@@ -153,62 +184,74 @@ def rms_norm_by_hand_moves_less_memory():
     }
     assert moved["float32"] == (28, 40)
     assert moved["bfloat16"] == (36, 20)  # the upcast is written out
+    return {f"in {dtype}": rms < layer for dtype, (rms, layer) in moved.items()}
 
 
-# verdict: holds
 def squaring_300_overflows_float16():
-    largest = torch.finfo(torch.float16).max
-    assert largest == 65504
+    assert torch.finfo(torch.float16).max == 65504
     values = torch.tensor([255.875, 256.0, 300.0], dtype=torch.float16)
-    assert values.square().isfinite().tolist() == [True, False, False]
+    *limit, overflows = values.square().isinf().tolist()
+    assert limit == [False, True]
+    return {"300 in float16": overflows}
 
 
-# verdict: wrong
 def overflow_in_rms_norm_gives_nan():
     x = random_tokens(3, 64).half()
     x[1, 0] = 300
     x.requires_grad_()
     y = rms_norm_naive(x, torch.ones(64).half(), eps=1e-6)  # no upcast
     (gradient,) = torch.autograd.grad(y.float().square().sum(), x)
-    assert not y.isnan().any() and not gradient.isnan().any()
     assert (y[1] == 0).all() and (gradient[1] == 0).all()
     assert (y[[0, 2]] != 0).all()  # the other rows do not notice
     infinite = x.detach() * float("inf")
     assert rms_norm_naive(infinite, torch.ones(64).half(), 1e-6).isnan().all()
+    return {
+        "a feature of 300, the output": y.isnan().any(),
+        "a feature of 300, the gradient": gradient.isnan().any(),
+    }
 
 
-# verdict: holds-when
 def the_sum_of_squares_is_what_overflows():
     squares = torch.full((4096,), 200.0, dtype=torch.float16).square()
-    assert squares.isfinite().all() and squares.sum().isinf()
-    assert squares.mean() == 40_000  # torch adds in float32, then divides
+    assert squares.isfinite().all()
+    mean = squares.mean()  # torch adds in float32, then divides
+    assert mean == 40_000
+    return {
+        "4096 squares of 200, the sum in float16": squares.sum().isinf(),
+        "4096 squares of 200, PyTorch's mean": mean.isinf(),
+    }
 
 
-# verdict: holds-when
 def a_tiny_epsilon_prevents_division_by_zero():
     eps = torch.tensor([1e-6, 1e-8, 1e-12])
     assert (eps.half() == 0).tolist() == [False, True, True]
     zero = torch.zeros(1, 8)
     one = torch.ones(8)
-    assert rms_norm_naive(zero.half(), one.half(), eps=1e-12).isnan().all()
-    assert (rms_norm(zero.half(), eps=1e-12) == 0).all()  # added in float32
-    assert (rms_norm_naive(zero.bfloat16(), one.bfloat16(), 1e-12) == 0).all()
+    y = {
+        "1e-12 added in float32": rms_norm(zero.half(), eps=1e-12),
+        "1e-12 added in bfloat16": rms_norm_naive(
+            zero.bfloat16(), one.bfloat16(), 1e-12
+        ),
+        "1e-12 added in float16": rms_norm_naive(zero.half(), one.half(), eps=1e-12),
+    }
+    assert y["1e-12 added in float16"].isnan().all()
+    return {where: (row == 0).all() for where, row in y.items()}
 
 
-# verdict: holds-when
 def type_as_keeps_the_dtype():
     def norm(x, weight):
         wide = x.float()
         normed = wide * torch.rsqrt(wide.square().mean(-1, keepdim=True) + 1e-6)
         return weight * normed.type_as(x)
 
-    x = random_tokens(4, 64).bfloat16()
-    assert norm(x, torch.ones(64).bfloat16()).dtype == torch.bfloat16
-    assert norm(x, torch.ones(64)).dtype == torch.float32  # as in mixed precision
-    assert rms_norm(x, torch.ones(64)).dtype == torch.bfloat16  # cast comes last
+    x, gain = random_tokens(4, 64).bfloat16(), torch.ones(64)
+    assert rms_norm(x, gain).dtype == torch.bfloat16  # cast comes last
+    return {
+        "bfloat16 input and weight": norm(x, gain.bfloat16()).dtype == torch.bfloat16,
+        "float32 weight": norm(x, gain).dtype == torch.bfloat16,  # mixed precision
+    }
 
 
-# verdict: wrong
 def the_order_of_cast_and_gain_does_not_matter():
     x = random_tokens(256, 512).bfloat16()
     gain = (
@@ -223,33 +266,40 @@ def the_order_of_cast_and_gain_does_not_matter():
         return (y.double() - exact).norm() / exact.norm()
 
     assert (offset.float() + 1 == gain.float()).all()
-    assert (llama(x) != gemma(x)).float().mean() > 0.2
-    assert 1.3 < error(llama(x)) / error(gemma(x)) < 1.5  # about the root of 2
+    ratio = error(llama(x)) / error(gemma(x))
+    assert ratio < 1.5  # about the root of 2
+    return {
+        "other gains than one, the outputs": (llama(x) != gemma(x)).float().mean()
+        < 0.2,
+        "other gains than one, the error": ratio < 1.3,
+    }
 
 
-# verdict: holds-when
 def llama_rms_norm_is_t5_layer_norm():
     x, gain = random_tokens(64, 256).bfloat16(), 1 + random_tokens(256, seed=1) / 4
     llama, t5 = LlamaRMSNorm(256, eps=1e-6), T5LayerNorm(256, eps=1e-6)
-    llama.weight.data = t5.weight.data = gain.bfloat16()
-    assert torch.equal(llama(x), t5(x))
-    llama.weight.data = t5.weight.data = gain  # float32, as in mixed precision
-    assert not torch.equal(llama(x), t5(x))
+    cases = {}
+    for dtype in (torch.bfloat16, torch.float32):  # the last as in mixed precision
+        llama.weight.data = t5.weight.data = gain.to(dtype)
+        cases[f"bfloat16 input, gain in {dtype}"] = torch.equal(llama(x), t5(x))
     wide = rms_norm(x.float(), gain, 1e-6)
     torch.testing.assert_close(t5(x), wide)  # T5 rounds nowhere
+    return cases
 
 
-# verdict: wrong
 def bfloat16_underflows_in_rms_norm():
     faint, large = torch.tensor([1e-4, 300.0]).bfloat16()
-    assert faint.square() > 0 and large.square().isfinite()
     assert faint.half().square() == 0 and large.half().square().isinf()
     assert torch.finfo(torch.bfloat16).eps == 8 * torch.finfo(torch.float16).eps
+    return {
+        "the square of 1e-4 underflows": faint.square() == 0,
+        "the square of 300 overflows": large.square().isinf(),
+    }
 
 
-# verdict: holds-when
 def bfloat16_makes_the_upcast_unnecessary():
     x, gain = random_tokens(256, 512).bfloat16(), torch.ones(512).bfloat16()
+    cases = {}
     for scale in (1e-4, 1.0, 1e4):
         row = x * scale
         exact = rms_norm(row.double(), eps=1e-12)
@@ -257,83 +307,97 @@ def bfloat16_makes_the_upcast_unnecessary():
         def error(y, exact=exact):
             return ((y.double() - exact).norm() / exact.norm()).item()
 
-        naive = error(rms_norm_naive(row, gain, 1e-12))
-        assert 1.3 * error(rms_norm(row, eps=1e-12)) < naive < 0.01
+        naive, upcast = rms_norm_naive(row, gain, 1e-12), rms_norm(row, eps=1e-12)
+        cases[f"range, at an RMS of {scale:g}"] = error(naive) < 0.01
+        cases[f"accuracy, at {scale:g}"] = error(naive) < 1.3 * error(upcast)
+    return cases
 
 
-# verdict: wrong
 def rms_norm_is_safer_than_layer_norm_in_half_precision():
     def layer_norm_naive(x):
         centred = x - x.mean(-1, keepdim=True)
         return centred / (centred.square().mean(-1, keepdim=True) + 1e-5).sqrt()
 
+    one = torch.ones(64).half()
     x = random_tokens(3, 64).half()
     x[1, 0] = 400
-    assert (rms_norm_naive(x, torch.ones(64).half(), 1e-5)[1] == 0).all()
-    assert (layer_norm_naive(x)[1] == 0).all()  # the same failure
     shifted = (300 + random_tokens(3, 64)).half()
-    assert (rms_norm_naive(shifted, torch.ones(64).half(), 1e-5) == 0).all()
-    assert 0.9 < layer_norm_naive(shifted).float().std() < 1.1
-    for norm in (F.rms_norm, F.layer_norm):
-        assert (norm(x, (64,), eps=1e-5)[1] != 0).any()  # the same cure: float32
+    large = rms_norm_naive(x, one, 1e-5)[1], layer_norm_naive(x)[1]
+    mean = rms_norm_naive(shifted, one, 1e-5), layer_norm_naive(shifted)
+    wide = F.rms_norm(x, (64,), eps=1e-5)[1], F.layer_norm(x, (64,), eps=1e-5)[1]
+    assert not large[1].any() and 0.9 < mean[1].float().std() < 1.1
+    assert wide[0].any()
+    return {
+        "in float16, a feature of 400: RMSNorm survives": large[0].any(),
+        "in float16, a mean of 300: RMSNorm survives": mean[0].any(),
+        "in float32, a feature of 400: LayerNorm fails": not wide[1].any(),
+    }
 
 
-# verdict: holds-when
 def default_epsilon_follows_the_dtype():
+    cases = {}
     for dtype in (torch.float32, torch.bfloat16, torch.float16):
         row = torch.full((8,), 2.0**-10, dtype=dtype)
         y = F.rms_norm(row, (8,))[0].item()
         used = (2.0**-10 / y) ** 2 - 2.0**-20  # y = x / sqrt(x² + eps)
         assert abs(used / torch.finfo(torch.float32).eps - 1) < 0.2
-        own = torch.finfo(dtype).eps
-        assert dtype == torch.float32 or own > 1000 * used
+        cases[f"{dtype}"] = abs(used / torch.finfo(dtype).eps - 1) < 0.2
+    return cases
 
 
-# verdict: holds-when
 def one_epsilon_is_as_good_as_another():
     def ratio(size):  # of the outputs for the two, at an input of that RMS
         row = torch.full((8,), size, dtype=torch.float64)
         small, large = (rms_norm(row, eps=eps)[0] for eps in (1e-6, 1e-5))
         return small / large
 
-    assert 1 < ratio(1.0) < 1 + 1e-5
-    assert 1.04 < ratio(0.01) < 1.05
-    assert ratio(0.001) > 2
+    assert ratio(1.0) > 1 and ratio(0.01) < 1.05
+    return {
+        "an RMS of 1": ratio(1.0) < 1 + 1e-5,
+        "an RMS of 0.01": ratio(0.01) < 1.04,
+        "an RMS of 0.001": ratio(0.001) < 2,
+    }
 
 
-# verdict: holds-when
 def float32_rms_norm_cannot_overflow():
-    x = torch.full((1, 8), 1e20)
-    assert x.isfinite().all() and x.square().isinf().all()
     assert 3.4e38 < torch.finfo(torch.float32).max < 3.41e38
-    assert torch.tensor([1.8e19, 1.9e19]).square().isinf().tolist() == [False, True]
-    assert (rms_norm(x) == 0).all()
-    assert (F.rms_norm(x, (8,), eps=1e-6) == 0).all()
-    torch.testing.assert_close(rms_norm(x.double()), torch.ones(1, 8).double())
+    cases = {}
+    for size in (1.8e19, 1.9e19, 1e20):
+        x = torch.zeros(1, 8)
+        x[0, 0] = size
+        exact = rms_norm(x.double()).float()
+        y, theirs = rms_norm(x), F.rms_norm(x, (8,), eps=1e-6)
+        assert x.square().isinf().any() == (size > 1.8e19)
+        assert (y == 0).all() == (theirs == 0).all() == (size > 1.8e19)
+        cases[f"a feature of {size:g}"] = torch.allclose(y, exact)
+    return cases
 
 
-# verdict: wrong
 def a_bfloat16_accumulator_is_enough():
     total = torch.zeros((), dtype=torch.bfloat16)
     ones = torch.ones(4096, dtype=torch.bfloat16)
     for one in ones:  # a kernel that keeps its sum in bfloat16
         total = total + one
-    assert total == 256
     assert ones.sum() == 4096  # torch adds in float32 and rounds once
+    return {"the sum of 4096 ones": total > 256}
 
 
-# verdict: wrong
 def one_plus_offset_may_be_added_in_bfloat16():
     offset = torch.tensor([2.0**-8, 15.8125]).bfloat16()
-    assert (1 + offset).tolist() == [1.0, 16.75]
-    assert (1 + offset.float()).tolist() == [1.00390625, 16.8125]
+    right = (1 + offset.float()).tolist()
+    assert right == [1.00390625, 16.8125]
+    gain = (1 + offset).tolist()
+    assert gain == [1.0, 16.75]
+    return {
+        "an offset of 1/256": gain[0] == right[0],
+        "an offset of 15.8125": gain[1] == right[1],
+    }
 
 
-# verdict: wrong
 def a_high_correlation_proves_a_kernel_right():
     x, total = random_tokens(4096), torch.zeros((), dtype=torch.bfloat16)
     for square in x.square().bfloat16():  # a kernel whose sum stalls
         total = total + square
     wrong, right = x / (total.float() / 4096).sqrt(), rms_norm(x)
     assert torch.corrcoef(torch.stack([wrong, right]))[0, 1] > 0.9999
-    assert wrong.norm() / right.norm() > 1.4
+    return {"a sum that stalls in bfloat16": wrong.norm() / right.norm() < 1.4}
