@@ -114,7 +114,7 @@ def test_a_copied_check_runs():
     row = next(r for _, r in CHECKED if r["id"] == "pre-norm-variance-grows-linearly")
     copied = {"__name__": "copied"}
     exec(claims.check_source("placement-and-depth", row), copied)
-    copied["pre_norm_variance_grows_linearly"]()
+    assert copied["pre_norm_variance_grows_linearly"]()
 
 
 @pytest.mark.parametrize(("topic", "row"), ROWS, ids=NAMES)

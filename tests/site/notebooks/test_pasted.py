@@ -23,6 +23,7 @@ QUICK = "rmsnorm/rms-norm.md"
 NEEDS_REPOSITORY = {  # what its text and its copies say
     "practice/examine-your-model.md": 5,
     "claims/deep-recipes.md": 1,
+    "claims/placement-and-depth.md": 1,
     "claims/precision-and-speed.md": 2,
     "interview/quiz-practice.md": 5,
 }
