@@ -1,4 +1,4 @@
-"""What do twenty residual recipes do to a fresh stack, and to its first step?
+"""What do residual recipes do to a fresh stack, and to its first step?
 
 Every recipe of the page wraps the same branches, drawn from the same seed, in
 stacks of 4 to 64 layers at two widths. Before any step: how large the stream is
@@ -8,6 +8,8 @@ far the output moves for one unit of an SGD step and of a step along the signs.
 
 Float64, since LayerScale starts at a millionth. The change of the output is its
 derivative along the step, so the size of the step does not enter.
+
+T-Fixup has two arms: with its embeddings scaled, as its authors do, and without.
 
 A row holds one run. `stream` is the RMS before the first layer and behind each.
 Where a recipe carries two streams it is the plain sum; in Attention Residuals
@@ -29,34 +31,20 @@ PARALLEL = True
 SEEDS = tuple(range(8))
 METHOD = (
     "attention and ReLU network without biases, Xavier normal, the same draws for "
-    "all recipes of a seed; input: LayerNorm of normal noise, RMS 1; loss: the mean "
+    "all recipes of a seed; input: LayerNorm of normal noise, RMS 1 (T-Fixup: times "
+    "(9N)^(-1/4)); loss: the mean "
     "over tokens of a random linear function of the output; a step changes the "
     "parameters by their gradient, or by its signs; float64"
 )
 RECIPES = (
-    "post",
-    "pre",
-    "gpt2",
-    "sandwich",
-    "reordered",
-    "lns",
-    "mix_ln",
-    "deepnorm",
-    "admin",
-    "t_fixup",
-    "rezero",
-    "layer_scale",
-    "magneto",
-    "residual",
-    "siamese",
-    "pangu",
-    "gpas",
-    "depth_mup",
-    "complete_p",
+    "post", "pre", "gpt2", "sandwich", "reordered", "lns", "mix_ln", "deepnorm",
+    "admin", "t_fixup", "t_fixup_unscaled", "rezero", "layer_scale", "magneto",
+    "residual", "siamese", "pangu", "gpas", "depth_mup", "complete_p",
     "attention_residuals",
-)
+)  # fmt: skip
 CHANGES = ("sgd", "signs", "sgd_all", "signs_all")
-NORMLESS = ("t_fixup", "rezero")
+T_FIXUP = ("t_fixup", "t_fixup_unscaled")  # the second without its embeddings
+NORMLESS = (*T_FIXUP, "rezero")
 SIZES = {
     "tiny": dict(widths=(8, 16), heads=2, depths=(2, 4), batch=2, time=5),
     "small": dict(widths=(32, 128), heads=4, depths=(4, 16, 64), batch=2, time=8),
@@ -89,7 +77,7 @@ def branches(recipe: str, layers: int, d: int, heads: int) -> list:
                 sub_ln(branch)
             initialize(branch, gain)
             with torch.no_grad():
-                if recipe == "t_fixup":
+                if recipe in T_FIXUP:
                     t_fixup(branch, t_fixup_factor("encoder", layers))
                 elif recipe == "gpt2":
                     for name in ("output", "down"):
@@ -122,7 +110,7 @@ def block(recipe: str, branch, index: int, layers: int, d: int, least: int):
         return DeepNorm(branch, d, alpha=1.0)
     if recipe == "deepnorm":
         return DeepNorm(branch, d, coefficients(decoder_layers=layers)["decoder"].alpha)
-    if recipe == "t_fixup":
+    if recipe in T_FIXUP:
         made = ScaledResidual(branch, alpha=1.0)
         made.alpha.requires_grad_(False)
         return made
@@ -154,6 +142,7 @@ def fresh(recipe: str, layers: int, d: int, size: dict, seed: int):
     from snippets.residual_recipes.depth_scaled import scale_exits
     from snippets.residual_recipes.residual_dual import ResiDualEnd
     from snippets.residual_recipes.siamese import SiameseEnd
+    from snippets.residual_recipes.t_fixup import t_fixup_factor
 
     torch.manual_seed(seed)
     drawn = branches(recipe, layers, d, size["heads"])
@@ -164,7 +153,7 @@ def fresh(recipe: str, layers: int, d: int, size: dict, seed: int):
         "siamese": SiameseEnd,
         "attention_residuals": AttentionResidualEnd,
     }
-    bare = ("post", "deepnorm", "admin", "t_fixup", "rezero")
+    bare = ("post", "deepnorm", "admin", *NORMLESS)
     end = nn.Identity() if recipe in bare else ends.get(recipe, nn.LayerNorm)(d)
     model = nn.ModuleDict({"blocks": nn.ModuleList(blocks), "end": end}).double()
     if recipe == "pangu":
@@ -173,6 +162,8 @@ def fresh(recipe: str, layers: int, d: int, size: dict, seed: int):
     shape = (2, size["batch"], size["time"], d)
     x, target = torch.randn(shape, dtype=torch.float64, generator=generator)
     x = F.layer_norm(x, (d,))
+    if recipe == "t_fixup":
+        x = x * t_fixup_factor("decoder", layers)
     if recipe == "admin":
         profile(blocks, x)
     return model, x, target
@@ -335,6 +326,10 @@ def _grid(record) -> tuple[list[int], list[int]]:
     return widths, depths
 
 
+def _longer(row: dict) -> float:
+    return row["stream"][-1] / row["stream"][0]
+
+
 def _exponent(sizes: list[float]) -> float:
     """p of the law RMS = c * l ** p over the upper three quarters of the layers."""
     from math import log
@@ -360,10 +355,10 @@ def _factor(value: float) -> str:
 
 
 def growth(record, recipe: str, d: int, change: str) -> list[float]:
-    """Change of the output, deepest over least, by seed; "stream": its RMS."""
+    """Change of the output, deepest over least, by seed; "stream": last over first."""
     _, depths = _grid(record)
     if change == "stream":
-        return _values(record, recipe, d, depths[-1], lambda row: row["stream"][-1])
+        return _values(record, recipe, d, depths[-1], _longer)
     at = CHANGES.index(change)
     under, over = (
         _values(record, recipe, d, layers, lambda row: row["changes"][at])
@@ -394,7 +389,7 @@ def facts(record) -> dict[str, str]:
                 values = _values(record, recipe, d, most, of)
                 found[f"{recipe}_{name}{suffix}"] = write(median(values))
 
-            note("rms", lambda row: row["stream"][-1], _factor)
+            note("rms", _longer, _factor)
             note("p", lambda row: _exponent(row["stream"]), number)
             note("share", lambda row: 100 * row["share"], lambda v: f"{_factor(v)} %")
             note("cosine", lambda row: row["cosine"], number)

@@ -17,8 +17,8 @@ def t_fixup_factor(stack: str, layers: int) -> float:
 def t_fixup(branch: nn.Module, factor: float) -> None:
     """Shrink, in place, what Xavier drew, but for queries and keys.
 
-    The block is x + branch(x): no norm anywhere. In a decoder the
-    embeddings are multiplied by the factor too.
+    The block is x + branch(x): no norm anywhere. The embeddings of both
+    stacks are multiplied by the decoder's factor.
     """
     for name, layer in branch.named_modules():
         if name.rpartition(".")[2] in SCALED:

@@ -24,7 +24,8 @@ def test_rows(rows):
         assert len(found) == cells
         for row in found:
             assert len(row["stream"]) == row["layers"] + 1
-            assert isclose(row["stream"][0], 1, rel_tol=1e-3)
+            first = (9 * row["layers"]) ** -0.25 if recipe == "t_fixup" else 1
+            assert isclose(row["stream"][0], first, rel_tol=1e-3)
             assert -1 <= row["cosine"] <= 1
 
 
@@ -48,6 +49,16 @@ def test_rezero_starts_as_the_identity(rows):
     row = of(rows, "rezero")
     assert row["share"] == 0 and row["gradients"] == [0, 0]
     assert row["changes"][:2] == [0, 0] and min(row["changes"][2:]) > 0
+
+
+def test_t_fixup_scales_its_embeddings_alone():
+    """Without a norm the stream is another one; the branches are the same draws."""
+    arms = ("t_fixup", "t_fixup_unscaled")
+    models = [experiment.fresh(arm, 2, 16, TINY, 3) for arm in arms]
+    (scaled, x, _), (whole, wide, _) = models
+    assert torch.allclose(x, wide * (9 * 2) ** -0.25)
+    for a, b in zip(scaled.parameters(), whole.parameters(), strict=True):
+        assert torch.equal(a, b)
 
 
 def test_residual_sums_what_post_norm_updates(rows):
