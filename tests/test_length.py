@@ -19,7 +19,7 @@ LONGER = {
     "norm_free": 549,
     "normformer_speed": 591,
     "qk_norm_stability": 503,
-    "recipe_growth": 448,
+    "recipe_growth": 450,
     "residual_growth": 630,
     "token_similarity": 513,
     "warmup_causes": 592,

@@ -401,7 +401,9 @@ def facts(record) -> dict[str, str]:
                     low, high = min(grown), max(grown)
                     text = f"[{_factor(low)}, {_factor(high)}]"
                     found[f"{recipe}_{change}{suffix}_range"] = text
-    return found
+    rate = (depths[0] / most) ** 0.5  # of the deep stack, by depth-muP's own rule
+    grown = median(growth(record, "depth_mup", widths[-1], "signs"))
+    return found | {"depth_mup_signs_lowered": _factor(rate * grown)}
 
 
 WORDS = figure_words(__file__)

@@ -1,9 +1,10 @@
 """A figure and the sentences beside it name the same cells of the record.
 
-A page says numbers of a figure. Each of those declared here has to be a point of the
-figure, to the digits that the page prints; else the one shows an average, a step or a
-rate that the other does not speak of. So has each number of a figure's alternative
-text, and no line of a figure lies unseen under another.
+Each number of a figure's record that stands in its section, outside folds, has to be a
+point of the figure, to the digits that the page prints; else the one shows an average,
+a step or a rate that the other does not speak of. What a section says beyond its figure
+is declared here. So has each number of a figure's alternative text, and no line of a
+figure lies unseen under another.
 """
 
 import re
@@ -17,22 +18,6 @@ from scripts.measure import records
 from scripts.site.reading.source import ROOT
 from tests.experiment_checks import draw
 from tests.lanes import quick_among
-
-RECORDS = ROOT / "docs" / "records" / "amd-epyc"
-LINKS = {  # experiment: a page that shows its figure, and what it says of it
-    "recipe_growth": (
-        "placement/residual-recipes.md",
-        ("deepnorm_sgd", "pangu_sgd", "complete_p_signs", "post_sgd", "pre_signs"),
-    ),
-    "warmup_causes": (
-        "placement/warm-up.md",
-        tuple(
-            f"post_{arm}_{rate}"
-            for arm in ("adam", "warm_up", "radam", "admin", "capped")
-            for rate in ("least", "lower", "highest")
-        ),
-    ),
-}
 
 
 def drawn(figure) -> set[float]:
@@ -59,37 +44,6 @@ def missing(points: set[float], facts: dict[str, str], names) -> list[str]:
     return found
 
 
-@pytest.fixture(scope="module", params=LINKS)
-def shown(request):
-    experiment = request.param
-    module = records.load_experiment(experiment)
-    record = records.load(RECORDS / f"{experiment}.json")
-    return experiment, module.facts(record), drawn(draw(module, record, "en"))
-
-
-def test_figures(shown, obeyed):
-    experiment, facts, points = shown
-    page, names = LINKS[experiment]
-    obeyed(f"{experiment}: {each}" for each in missing(points, facts, names))
-    for lang in ("zh", "en"):
-        text = (ROOT / "docs" / lang / "pages" / page).read_text(encoding="utf-8")
-        assert f"[[ figures.{experiment} ]]" in text
-        said = [n for n in names if f"facts.{experiment}.{n} ]]" not in text]
-        obeyed(f"{page} ({lang}) does not say {name}" for name in said)
-
-
-BAD = {  # a step on all parameters; a loss of an arm that the figure leaves out
-    "recipe_growth": ("deepnorm_sgd_all", "post_sgd_all"),
-    "warmup_causes": ("post_frozen_least", "post_frozen_highest"),
-}
-
-
-def test_bad(shown):
-    """What the figure does not show is found."""
-    experiment, facts, points = shown
-    assert len(missing(points, facts, BAD[experiment])) == len(BAD[experiment])
-
-
 ALONE = re.compile(r"[\u2212-]?[\d,]*\.?\d+")
 PRINTED = re.compile(r"[\u2212-]?\d[\d,]*(?:\.\d+)?")
 DERIVED = {  # what an alternative text counts, sums or derives from what is drawn
@@ -99,6 +53,24 @@ DERIVED = {  # what an alternative text counts, sums or derives from what is dra
     "token_similarity": r"cosine",  # one minus it is drawn
     "warmup_sensitivity": r"failed|runs_each",
 }
+# Beside a figure: what was set, and what a difference would have shown.
+SET = (
+    r"\w+_bound(_\w+)?|bytes|d|launches|layers|narrow|steps|(\w+_)?rate(_\d+)?|runs_\w+"
+)
+BEYOND = {  # beside a figure, of a quantity, an arm or a depth that it does not show
+    "activation_drift": r"relu_\w+_spread_8",
+    "attention_control": r"\w+_entropy_tenfold",
+    "batch_norm_in_transformer": r"(own|running)_\w+",
+    "model_atlas": r"resolved|\w+_norm|qk_l2|rms_norm_gain_first|eps_\w+",
+    "norm_free_control": r"plain_lost",
+    "norm_speed_cpu": r"\w+_over_\w+",
+    "recipe_growth": r"\w+_(p|gradient)|(deepnorm|pre)_sgd_all",
+    "running_maximum_loss": r"frozen_\w+|post_narrowest|post_6_16_003",
+    "token_similarity": r"\w+_(cosine|first_token|ratio_last)_\w+",
+    "warmup_causes": r"radam_factor",
+    "warmup_sensitivity": r"\w+_failed",
+}
+PAGES = [p.read_text("utf-8") for p in sorted((ROOT / "docs/en/pages").rglob("*.md"))]
 COVERED = {  # lines under others: what agrees by nature, and what is to be drawn apart
     "activation_drift": 4,
     "kernel_resources": 7,
@@ -118,6 +90,16 @@ def seen(figure) -> set[float]:
     texts = " ".join(text.get_text() for text in figure.findobj(Text))
     numbers = PRINTED.findall(texts.replace("\u2212", "-").replace(",", ""))
     return found | {float(number) for number in numbers}
+
+
+def beside(text: str, experiment: str) -> list[str]:
+    """The experiment's facts in the sections that show its figure, outside folds."""
+    sections = re.split(r"^#+ ", text, flags=re.MULTILINE)
+    shown = [each for each in sections if f"[[ figures.{experiment} ]]" in each]
+    open_text = re.sub(r"^ {4}.*$", "", "".join(shown), flags=re.MULTILINE)
+    names = re.findall(rf"\[\[ facts\.{experiment}\.(\w+) \]\]", open_text)
+    spared = f"{SET}|{BEYOND.get(experiment, '(?!)')}"
+    return [name for name in dict.fromkeys(names) if not re.fullmatch(spared, name)]
 
 
 def covered(figure) -> int:
@@ -142,16 +124,14 @@ def covered(figure) -> int:
         ("norm_prediction", "qk_update_loss", "running_maximum_loss"),
     ),
 )
-def test_alternative_texts(experiment, obeyed):
-    """It says what its figure shows, and each line of the figure can be seen."""
+def test_figures(experiment, obeyed):
+    """Its text and its section say what it shows, and each line can be seen."""
     module, record = records.load_experiment(experiment), records.find(experiment)[0]
     facts, spared = module.facts(record), DERIVED.get(experiment, r"(?!)")
     said = re.findall(r"\{(\w+)\}", module.WORDS["en"]["alt"])
-    names = [
-        name
-        for name in dict.fromkeys(said)
-        if ALONE.fullmatch(facts.get(name, "")) and not re.search(spared, name)
-    ]
+    names = [name for name in dict.fromkeys(said) if not re.search(spared, name)]
+    names += [name for text in PAGES for name in beside(text, experiment)]
+    names = [name for name in names if ALONE.fullmatch(facts.get(name, ""))]
     figure = draw(module, record, "en")
     obeyed(missing(seen(figure), facts, names))
     assert covered(figure) <= COVERED.get(experiment, 0)
@@ -167,4 +147,22 @@ def test_a_line_under_another_and_a_number_that_is_not_drawn():
     assert covered(figure) == 1
     facts = {"drawn": "30.0", "printed": "24", "neither": "5.0"}
     assert missing(seen(figure), facts, facts) == ["neither: 5.0"]
+    pyplot.close(figure)
+
+
+@pytest.mark.parametrize(
+    ("experiment", "right", "wrong"),
+    [  # a step on all parameters; the loss of an arm that the figure leaves out
+        ("recipe_growth", "post_sgd", "post_sgd_all"),
+        ("warmup_causes", "post_adam_highest", "post_frozen_highest"),
+    ],
+)
+def test_a_section_that_says_another_cell(experiment, right, wrong):
+    module, record = records.load_experiment(experiment), records.find(experiment)[0]
+    facts, figure = module.facts(record), draw(module, record, "en")
+    (text,) = (each for each in PAGES if f"[[ figures.{experiment} ]]" in each)
+    planted = text.replace(f"{experiment}.{right} ]]", f"{experiment}.{wrong} ]]")
+    assert right in beside(text, experiment)
+    found = missing(seen(figure), facts, set(beside(planted, experiment)) & {wrong})
+    assert found == [f"{wrong}: {facts[wrong]}"]
     pyplot.close(figure)
