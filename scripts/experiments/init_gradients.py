@@ -273,6 +273,7 @@ WIDE = {0: "", 1: "_wide"}  # what the names of facts say of a width
 
 
 def facts(record) -> dict[str, str]:
+    from math import log2
     from statistics import median
 
     depths, widths = _depths(record), _widths(record)
@@ -285,6 +286,7 @@ def facts(record) -> dict[str, str]:
         "d_wide": str(widths[1]),
         "least": str(least),
         "most": str(most),
+        "half": str(depths[-2]),
         "tokens": str(size["batch"] * size["time"]),
     }
 
@@ -304,6 +306,11 @@ def facts(record) -> dict[str, str]:
             for seed in range(len(runs[least]))
         ]
         found.median(f"{name}_last_slope", slopes, 2)
+        if variant == "pre_without_final_norm":  # the exponent of the last doubling
+            half, whole = (
+                [log2(values[-1]) for values in runs[depth]] for depth in depths[-2:]
+            )
+            found.paired(f"{name}_late", whole, half, 2)
         for end, depth in (("least", least), ("most", most)):
             ratios = [v[0] / v[-1] for v in runs[depth]]
             found.median(f"{name}_ratio_{end}", ratios, 1)

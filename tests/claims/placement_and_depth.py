@@ -209,7 +209,7 @@ def pre_norm_gradients_shrink_with_the_root_of_depth():
 def a_bare_pre_norm_stack_shows_the_root_law():
     last = median_gradient(BARE, 24, -1) / median_gradient(BARE, 6, -1)
     first = median_gradient(BARE, 24, 0) / median_gradient(BARE, 6, 0)
-    assert median_gradient(BARE, 96, -1) < 1.3 * median_gradient(BARE, 24, -1)
+    assert median_gradient(BARE, 96, -1) < 1.2 * median_gradient(BARE, 48, -1)
     return {  # below one it would shrink
         "6 to 24 layers, the last layer": last < 1.2,
         "6 to 24 layers, the first layer": first < 2,
