@@ -200,7 +200,7 @@ def measure(size: str) -> list[Step]:
             {"step": which, "mode": mode, "made": made},
             partial(step_times, which, mode, made, size),
             cost=COSTS[mode][STEPS.index(which)],
-            turn=steps.LAST if mode == "compiled" else steps.REST,
+            turn=steps.LAST if mode == "compiled" else steps.MODELS,
         )
         for mode in modes
         for which in STEPS

@@ -2,8 +2,9 @@
 
 A turn is run in every experiment before the next one begins. The first turns are the
 HEADLINE: every operation at every width from 1k to 16k with all providers, the streams
-that they are held against, QK-Norm at 128 features, and few rows. Then the rest, and
-last the edge cases, which pass the gate and are not timed.
+that they are held against, QK-Norm at 128 features, and few rows. Then whole models
+step by step, then the rest, and last the edge cases, which pass the gate and are not
+timed.
 """
 
 import sys
@@ -18,7 +19,7 @@ from scripts.measure.records import Step
 PROVIDERS = ("ours", "ours_again", "torch", "torch_unfused", "compile", "liger")
 WIDTHS = (4096, 16384, 1024, 8192, 2048)  # a turn each
 HEADLINE = range(len(WIDTHS))  # turns
-REST, LAST = len(WIDTHS), len(WIDTHS) + 1
+MODELS, REST, LAST = range(len(WIDTHS), len(WIDTHS) + 3)
 LOST = 75  # exit status: the device is lost, a new process can go on
 # Seconds that a step is assumed to take on an H100, as long as none was timed. A
 # provider: 10 samples of some 10 replays of 1.5 ms, and as much again for capture, gate

@@ -40,6 +40,16 @@ def test_all_headlines_lie_in_the_first_four_minutes():
     assert {c["rows"] for c in few if c["operation"] == "rms_norm"} >= FEW
 
 
+@pytest.mark.parametrize("seconds", [330, 500])
+def test_after_the_headlines_come_whole_models(seconds):
+    """In eager mode, of every implementation; the compiled ones come last."""
+    done = ran(seconds)
+    found = [n for n, cell in enumerate(done) if cell["name"] == ALL[-1]]
+    assert {done[n]["mode"] for n in found[:6]} == {"eager"}
+    assert found[:6] == list(range(found[0], found[0] + 6))
+    assert done[: found[0]] == ran(SECONDS)[: found[0]]
+
+
 @pytest.mark.parametrize("seconds", [120, 330, 500])
 def test_at_any_end_there_is_what_is_worth_most(seconds):
     """4096 features and QK-Norm before the other widths, the edge cases last."""
