@@ -67,17 +67,17 @@ def measure(size: str) -> list[Step]:
 
     def forward(cells, turn):
         made = [Cell(name, rows, width, dtype) for rows, name in cells]
-        return steps.of(made, size, turn, names, call_rounds=True, cold=False)
+        return steps.of(made, size, turn, names, 2 if tiny else 100, cold=False)
 
     def both(operations, turn):
         made = [Cell(name, *first, dtype) for name in operations]
-        return steps.of(made, size, turn, names, call_rounds=True, calls=10)
+        return steps.of(made, size, turn, names, 2 if tiny else 10)
 
     head = [(rows, OPERATIONS[0]) for rows in few[:2]]
     rest = [(rows, name) for rows in few for name in OPERATIONS]
     return [
         Step({"operation": "empty"}, partial(empty, size)),
-        *steps.streams((), size),
+        *steps.copy(size),
         *forward(head, 0),
         *both(BOTH[:1], 1),
         *forward([each for each in rest if each not in head], steps.REST),
@@ -164,7 +164,7 @@ def facts(record) -> dict[str, str]:
     # Where the bytes, at the rate of the copy, take as long as an empty kernel.
     bytes_of_row = 4 * least
     price = median(launch) if launch else nan
-    rows = report.stream_rate(record) * price / max(1, bytes_of_row)
+    rows = report.copy_rate(record) * price / max(1, bytes_of_row)
     found["crossover_rows"] = f"{rows:.0f}" if isfinite(rows) else report.NOTHING
     return found | _both_facts(record)
 
@@ -180,7 +180,7 @@ def plot(record, words):
 
     width = _width(record)
     figure, axes = figures.new_figure(words, record, rows=2, height=7.0, sharex=True)
-    copy = report.stream_rate(record)
+    copy = report.copy_rate(record)
     shown = [name for name in PROVIDERS if name != report.AGAIN]
     for axis, which in zip(axes, ("device", "call"), strict=True):
         for series, provider in enumerate(shown):

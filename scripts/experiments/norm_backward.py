@@ -6,7 +6,7 @@ reads the slopes and the input once and writes the input's gradient once; partia
 sums of the gain come on top and are not counted. Cells, gate and times are those of
 norm_bandwidth. Liger's RMSNorm must not overwrite the slopes here, which are used
 again, and so fills the gradient with zeros first: a third more bytes than are counted.
-Edge cases are gated at the end, as there. Residual addition comes after the headlines.
+Residual addition comes after the headlines.
 """
 
 from scripts.measure.design import Design

@@ -4,8 +4,7 @@ RMSNorm, LayerNorm and residual addition with RMSNorm, from 1k to 64k features, 
 page's kernels and by its peers. Every cell is first held against float64; one that
 fails the gate has no time. The device time is that of a CUDA graph over cold sets of
 inputs and outputs; bytes are those a fused kernel must move. Peers that are not
-installed are rows with the reason. Edge cases pass the same gate at the end and are
-not timed.
+installed are rows with the reason.
 """
 
 from scripts.measure.design import Design

@@ -24,27 +24,20 @@ SIZES = {"tiny": {}, "small": {}, "full": {}}
 
 
 def measure(size: str) -> list[Step]:
-    """One step is one cell with all its providers and its stream.
-
-    Edge cases are those of RoPE alone: norm_bandwidth and norm_backward have the rest.
-    """
+    """One step is one cell with all its providers and its stream."""
     from scripts.measure.kernels import steps
     from scripts.measure.kernels.cells import Cell, heads
 
-    found = steps.streams(OPERATIONS, size)
+    found = steps.copy(size)
     if size == "tiny":
         cells = [
             Cell(o, 24, 16, "float32", 3, each) for each in LAYOUTS for o in OPERATIONS
         ]
-        edge = Cell(OPERATIONS[-1], 21, 16, "float32", 3, "packed", "misaligned")
-        found += steps.of(cells, size, 0, PROVIDERS[:3])
-    else:
-        found += steps.of([heads(o, 128) for o in OPERATIONS], size, 0)
-        rest = [(128, "contiguous"), (64, "packed"), (256, "packed")]
-        cells = [heads(o, *each) for each in rest for o in OPERATIONS]
-        edge = Cell(OPERATIONS[-1], 21, 128, "bfloat16", 3, "packed", "misaligned")
-        found += steps.of(cells, size, steps.REST)
-    return [*found, *steps.of([edge], size, steps.LAST, ("ours", "torch"))]
+        return found + steps.of(cells, size, 0, PROVIDERS[:3])
+    rest = [(128, "contiguous"), (64, "packed"), (256, "packed")]
+    cells = [heads(o, *each) for each in rest for o in OPERATIONS]
+    found += steps.of([heads(o, 128) for o in OPERATIONS], size, 0)
+    return found + steps.of(cells, size, steps.REST)
 
 
 # What was asked, and how it was held equal ---------------------------------

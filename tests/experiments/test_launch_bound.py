@@ -34,7 +34,7 @@ def made(record):
         each = seconds.get(row["provider"], 0) * row["rows"]
         if row["operation"] == "empty":
             each = 2e-6
-        if "stream" in row["operation"] + row["provider"]:
+        if row["operation"] == "copy" or row["provider"] == "stream":
             each = row["bytes"] / 1e8
         called = row["call_seconds"] and [10 * each] * 5
         timed = row["device_seconds"] and [each] * 5

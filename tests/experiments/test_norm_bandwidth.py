@@ -31,7 +31,6 @@ def test_facts_say_what_the_rows_say(record):
     assert facts["layer_norm_24_torch"] == "25%"
     assert facts["rms_norm_least"] == facts["add_rms_norm_most"] == "100%"
     assert facts["floor"] == "2.0%"
-    assert facts["peers_ahead"] == "0"
     # LayerNorm moves a bias and a mean more: more time, at the same rate.
     assert float(facts["layer_over_rms_most"]) > 1
     assert facts["layer_rms_cells"] == "2"

@@ -36,5 +36,5 @@ def of(card: Card, names=RECORDED) -> list[records.Record]:
 
 def copy_rate(card: Card) -> float:
     """Bytes a second of a large copy: as measured on this card, else assumed."""
-    rates = [report.stream_rate(record) for record in of(card)]
+    rates = [report.copy_rate(record) for record in of(card)]
     return max((r for r in rates if not isnan(r)), default=COPY * card.bandwidth)

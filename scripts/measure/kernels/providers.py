@@ -64,38 +64,14 @@ def _completed(cell: Cell, rms: Callable, layer: Callable) -> Callable:
 
 
 def _ours(cell: Cell, inputs: dict) -> Callable:
-    from snippets.fused_residual import operator as added
-    from snippets.qk_norm_rope import operator as rope
-    from snippets.triton_layer_norm import operator as layer
-    from snippets.triton_rms_norm import operator as rms
+    from snippets.fused_residual.operator import add_rms_norm
+    from snippets.qk_norm_rope.operator import qk_norm_rope
+    from snippets.triton_layer_norm.operator import layer_norm
+    from snippets.triton_rms_norm.operator import rms_norm
 
-    if len(cell.passes) == 2:
-        public = {
-            "rms_norm": rms.rms_norm,
-            "layer_norm": layer.layer_norm,
-            "add_rms_norm": added.add_rms_norm,
-        }[cell.passes[0]]
-        return _built_on(cell, inputs, partial(public, eps=EPS))
-    x, gain = inputs["x"], inputs["gain"]
-    if cell.operation == "rms_norm":
-        return lambda: (rms.rms_norm_op(x, gain, EPS)[0],)
-    if cell.operation == "layer_norm":
-        return lambda: (layer.layer_norm_op(x, gain, inputs["bias"], EPS)[0],)
-    if cell.operation == "add_rms_norm":
-        return lambda: added.add_rms_norm_op(x, inputs["branch"], gain, EPS)[:2]
-    if cell.operation == "qk_norm_rope":
-        tables = inputs["cos"], inputs["sin"]
-        return lambda: (rope.qk_norm_rope_op(x, gain, *tables, EPS)[0],)
-    dy = inputs["dy"]
-    if cell.operation == "rms_norm_backward":
-        _, rstd = rms.rms_norm_op(x, gain, EPS)
-        return lambda: rms.rms_norm_backward_op(dy, x, gain, rstd)
-    if cell.operation == "layer_norm_backward":
-        _, *saved = layer.layer_norm_op(x, gain, inputs["bias"], EPS)
-        return lambda: layer.layer_norm_backward_op(dy, x, gain, *saved)
-    stream, _, rstd = added.add_rms_norm_op(x, inputs["branch"], gain, EPS)
-    dstream = inputs["dstream"]
-    return lambda: added.add_rms_norm_backward_op(dy, dstream, stream, gain, rstd)
+    norms = (add_rms_norm, qk_norm_rope, layer_norm, rms_norm)
+    (norm,) = [norm for norm in norms if cell.is_of(norm.__name__)]
+    return _built_on(cell, inputs, partial(norm, eps=EPS))
 
 
 def _stream(cell: Cell, inputs: dict) -> Callable:
@@ -105,8 +81,6 @@ def _stream(cell: Cell, inputs: dict) -> Callable:
 
     from snippets.memory_bound.streams import BLOCK, add_streams
 
-    if not cell.mix:
-        raise Missing("no single stream is like both passes together")
     reads, writes = cell.spec.streams
     given = [inputs[k].contiguous() for k in LARGE if k in inputs]
     sources = (given * 3)[:3]  # the kernel takes three and reads those that it should
@@ -126,12 +100,10 @@ def _stream(cell: Cell, inputs: dict) -> Callable:
 
 
 def _torch(cell: Cell, inputs: dict) -> Callable:
-    """torch.nn.functional's own norms; of streams the copy."""
+    """torch.nn.functional's own norms; the copy."""
     from torch.nn import functional as F
 
-    if cell.is_of("stream"):
-        if cell.mix != "1R1W":
-            raise Missing("torch has no such stream of its own")
+    if cell.operation == "copy":
         return lambda: (inputs["x"].clone(),)
     shape = (cell.width,)
 
@@ -177,7 +149,7 @@ def forget() -> None:
 
 
 def _liger(cell: Cell, inputs: dict) -> Callable:
-    if cell.operation == "qk_norm_rope" or cell.is_of("stream"):
+    if cell.operation == "qk_norm_rope":
         raise Missing("Liger has no such kernel of its own")
     try:
         from liger_kernel.ops.fused_add_rms_norm import LigerFusedAddRMSNormFunction

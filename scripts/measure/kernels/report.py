@@ -4,17 +4,17 @@ from collections.abc import Iterable, Sequence
 from math import isnan, nan
 from statistics import median
 
-from scripts.measure.spread import noise_floor, ratio, ratio_interval, unresolved
+from scripts.measure.spread import noise_floor, ratio_interval
 
 NOTHING = "—"  # what stands for a fact that a record cannot give
-OURS, AGAIN, STREAM = "ours", "ours_again", "stream"
+OURS, AGAIN, STREAM, COPY = "ours", "ours_again", "stream", "copy"
 CELL = ("operation", "rows", "width", "dtype", "heads", "layout")
 
 
 def timed(record, **wanted) -> list[dict]:
     """Rows of norms to compare: with a time, and taken by a graph."""
     rows = [r for r in _with_time(record, **wanted) if r["provider"] != STREAM]
-    return [r for r in rows if not r["operation"].startswith(STREAM)]
+    return [r for r in rows if r["operation"] != COPY]
 
 
 def _with_time(record, **wanted) -> list[dict]:
@@ -27,15 +27,14 @@ def rate(row: dict) -> float:
     return row["bytes"] / median(row["device_seconds"])
 
 
-def stream_rate(record, mix: str = "1r1w") -> float:
-    """Of the fastest large stream of a mix, bytes a second; NaN without one."""
-    rows = _with_time(record, operation=f"stream_{mix}")
-    return max(map(rate, rows), default=nan)
+def copy_rate(record) -> float:
+    """Of the faster large copy, bytes a second; NaN without one."""
+    return max(map(rate, _with_time(record, operation=COPY)), default=nan)
 
 
 def share_of_copy(record, row: dict) -> float:
     """A row's rate over that of the large copy."""
-    return rate(row) / stream_rate(record)
+    return rate(row) / copy_rate(record)
 
 
 def share_of_mix(record, row: dict) -> float:
@@ -69,20 +68,6 @@ def floor(record) -> float:
     return noise_floor(intervals) if intervals else 0.0
 
 
-def faster_peers(record) -> list[tuple[tuple, str, float]]:
-    """(cell, peer, ours / peer) where a peer is ahead by more than the floor."""
-    least = floor(record)
-    found = []
-    for cell, of in cells(record).items():
-        for peer, row in of.items():
-            if peer in (OURS, AGAIN) or OURS not in of:
-                continue
-            pair = of[OURS]["device_seconds"], row["device_seconds"]
-            if ratio(*pair) > 1 and not unresolved(ratio_interval(*pair), least):
-                found.append((cell, peer, ratio(*pair)))
-    return found
-
-
 # As texts -----------------------------------------------------------------
 
 
@@ -107,21 +92,13 @@ def range_facts(name: str, shares: Iterable[float]) -> dict[str, str]:
 
 
 def common_facts(record) -> dict[str, str]:
-    """What every figure of kernels says: rate of the copy, floor, failures."""
-    ours = record.select(provider=OURS)
-    edges = [row for row in ours if row["case"]]
-    speed = stream_rate(record) / 1e12
+    """What every figure of kernels says: rate of the copy, floor, reach."""
+    speed = copy_rate(record) / 1e12
     found = {
         "machine": record.provenance["device"]["name"],
         "floor": percent(floor(record), 1),
-        "rate_1r1w": NOTHING if isnan(speed) else f"{speed:.2f} TB/s",
-        "by_do_bench": str(len(record.select(method="do_bench"))),
-        "peers_ahead": str(len(faster_peers(record))),
-        "edges": str(len(edges)),
-        "edges_passed": str(sum(row["status"] == "ok" for row in edges)),
+        "copy": NOTHING if isnan(speed) else f"{speed:.2f} TB/s",
     }
-    for status in ("wrong", "failed", "skipped"):
-        found[status] = str(len(record.select(status=status, case="")))
     shares = [share_of_mix(record, row) for row in timed(record, provider=OURS)]
     return found | range_facts("mix", shares)
 

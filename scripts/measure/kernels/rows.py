@@ -12,15 +12,14 @@ from scripts.measure.provenance import RUN
 
 LATER = (  # columns that only a finished cell fills
     *("method", "sets", "launches", "device_seconds", "call_seconds"),
-    *("relative", "beyond", "most_ulp", "same_bits", "kernels", "why"),
+    *("relative", "beyond", "same_bits", "kernels", "why"),
     *("mhz", "celsius", "watt"),
 )
 
 
 def row(cell: Cell, provider: str, **found) -> dict:
     """Every row has the same columns; what does not exist is None."""
-    alone = provider == "stream" or cell.is_of("stream")
-    moved = cells.of_stream if alone else cells.moved
+    moved = cells.of_stream if provider == "stream" else cells.moved
     return {
         **asdict(cell),
         "provider": provider,
@@ -63,39 +62,45 @@ def checked(cell: Cell, call, wanted: Sequence, ours: bool) -> dict:
     call()  # compiles, in the mode that is timed
     with _poison(ours):
         first, again = call(), call()
-    unit = gate.UNIT_INTERPRETED if interpreted() else gate.UNIT
-    found = [gate.distance(*pair, unit) for pair in zip(first, wanted, strict=True)]
+    outputs = list(zip(cell.spec.outputs, first, wanted, strict=True))
+    found = [gate.distance(*pair) for _, *pair in outputs]
     passed = all(
-        _passes(cell, name, ours, *each)
-        for name, *each in zip(cell.spec.outputs, found, first, wanted, strict=True)
+        _passes(cell, name, ours, *pair, *far)
+        for (name, *pair), far in zip(outputs, found, strict=True)
     )
     same_bits, dtype = gate.same_bits(first, again), _dtype(first[0])
     why = None if dtype == cell.dtype else f"its output is {dtype}"
     if ours and not same_bits:
         passed, why = False, "other bits when repeated"
-    numbers = {
-        name: [
-            value if isfinite(value := getattr(each, name)) else None for each in found
-        ]
-        for name in ("relative", "beyond", "most_ulp")
-    }  # a record holds no infinity
-    status = "ok" if passed else "wrong"
-    return {"status": status, **numbers, "same_bits": same_bits, "why": why}
+    return {
+        "status": "ok" if passed else "wrong",
+        # A record holds no infinity.
+        "relative": [each if isfinite(each) else None for each, _ in found],
+        "beyond": [each for _, each in found],
+        "same_bits": same_bits,
+        "why": why,
+    }
 
 
 def _dtype(tensor) -> str:
     return str(tensor.dtype).removeprefix("torch.")
 
 
-def _passes(cell: Cell, output: str, ours: bool, measured, found, wanted) -> bool:
+def _passes(
+    cell: Cell, output: str, ours: bool, found, wanted, relative: float, beyond: float
+) -> bool:
     """Whether an output is near enough as a whole and, of ours, nearly everywhere."""
+    if not ours:
+        return relative <= gate.PEERS
     dtype = _dtype(found)
-    most, beyond = gate.limits(dtype, ours, interpreted())
-    if ours and output in cells.SUMS and dtype == "float32":
-        most = max(most, 1e-6 * log2(max(2, cell.rows)) ** 0.5)
-    if ours and found.numel() < gate.FEW:
-        most = max(most, 1.1 * gate.rounding(wanted, found.dtype))
-    return measured.relative <= most and measured.beyond <= beyond
+    most, most_beyond = gate.OURS[dtype], gate.MOST_BEYOND
+    if dtype == "float32":
+        most_beyond = 1.0
+        if output in cells.SUMS:
+            most = max(most, 1e-6 * log2(max(2, cell.rows)) ** 0.5)
+    if found.numel() < gate.FEW:  # 1.1 times the distance of what is only rounded
+        most = max(most, 1.1 * gate.distance(wanted.to(found.dtype), wanted)[0])
+    return relative <= most and beyond <= most_beyond
 
 
 # A cell -------------------------------------------------------------------
@@ -105,25 +110,21 @@ def measured(
     cell: Cell,
     names: Sequence[str],
     rounds: int = timing.ROUNDS,
-    call_rounds: int = 0,
+    calls: int = 0,
     cold: bool = True,
-    calls_of_a_sample: int = 100,
 ) -> list[dict]:
     """Gate every provider, then time those that passed against each other.
 
-    Whether they pass or not, each has its row. `call_rounds` samples of the
-    caller's time are taken too; `cold=False` keeps the data of one set in the
-    cache, as a decoding step finds them. With no rounds nothing is timed.
+    Whether they pass or not, each has its row. With `calls` the caller's time is taken
+    too, of so many in a sample; `cold=False` keeps the data of one set in the cache,
+    as a decoding step finds them.
     """
     import torch
 
     timing.stream()
     found: dict[str, dict] = {}
     try:
-        calls = _gated(cell, names, found, cold)
-        if rounds:
-            _time(calls, found, rounds, call_rounds, calls_of_a_sample)
-        del calls
+        _time(_gated(cell, names, found, cold), found, rounds, calls)
     except Exception as error:  # inputs or answers that do not fit, say
         if interpreted():
             raise
@@ -153,7 +154,7 @@ def _gated(
         ours = name.startswith("ours")
         try:
             made = [providers.PROVIDERS[name](cell, each) for each in inputs]
-            if name == "stream" and not cell.is_of("stream"):
+            if name == "stream" and cell.operation != "copy":
                 found[name] = {}  # the ceiling beside a norm, no norm
             else:
                 found[name] = checked(cell, made[0], wanted, ours)
@@ -169,15 +170,11 @@ def _gated(
 
 
 def _time(
-    calls: dict[str, list],
-    found: dict[str, dict],
-    rounds: int,
-    call_rounds: int,
-    calls_of_a_sample: int,
+    made: dict[str, list], found: dict[str, dict], rounds: int, calls: int
 ) -> None:
     """Fill in the times of those that passed; an error is the row of who made it."""
     failed: dict[str, str] = {}
-    for name, timed in timing.device_times(calls, rounds, failed).items():
+    for name, timed in timing.device_times(made, rounds, failed).items():
         found[name] |= {
             "method": timed.method,
             "sets": timed.sets,
@@ -186,9 +183,9 @@ def _time(
             "why": timed.why or found[name].get("why"),
             **timed.card,
         }
-    left = {name: calls[name] for name in calls if name not in failed}
-    if call_rounds:
-        called = timing.call_times(left, call_rounds, calls_of_a_sample, failed)
+    left = {name: made[name] for name in made if name not in failed}
+    if calls:
+        called = timing.call_times(left, rounds, calls, failed)
         for name, seconds in called.items():
             found[name]["call_seconds"] = seconds
     for name in left.keys() - failed.keys():

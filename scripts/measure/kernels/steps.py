@@ -1,10 +1,9 @@
 """The steps of the benchmarks: what is timed, in the order of its worth.
 
 A turn is run in every experiment before the next one begins. The first turns are the
-HEADLINE: every operation at every width from 1k to 16k with all providers, the streams
+HEADLINE: every operation at every width from 1k to 16k with all providers, the copy
 that they are held against, QK-Norm at 128 features, and few rows. Then whole models
-step by step, then the rest, and last the edge cases, which pass the gate and are not
-timed.
+step by step, then the rest, and last whole models compiled.
 """
 
 import sys
@@ -13,7 +12,7 @@ from dataclasses import asdict
 from functools import partial
 
 from scripts.measure.kernels import rows, timing
-from scripts.measure.kernels.cells import OPERATIONS, Cell, shape
+from scripts.measure.kernels.cells import Cell, shape
 from scripts.measure.records import Step
 
 PROVIDERS = ("ours", "ours_again", "torch", "torch_unfused", "compile", "liger")
@@ -26,7 +25,7 @@ LOST = 75  # exit status: the device is lost, a new process can go on
 # and profiler. Compilers: what they take on two busy cores here is 0.5 a kernel of
 # Triton's, and 0.9 and 2.0 for inductor with g++ at its end, forward and backward.
 START = 20  # until the first step: imports, CUDA, inductor's first compilation
-SECONDS = {"cell": 0.5, "provider": 0.35, "call": 0.1, "edge": 1.0}
+SECONDS = {"cell": 0.5, "provider": 0.35, "call": 0.1}
 FORWARD = {"ours": 0.6, "liger": 0.6, "compile": 1.5}
 BACKWARD = {"ours": 1.2, "liger": 1.2, "compile": 3.5}
 
@@ -44,34 +43,26 @@ def of(
     size: str,
     turn: int,
     names: Sequence[str] = PROVIDERS,
-    call_rounds: bool = False,
-    calls: int = 100,
+    calls: int = 0,
     cold: bool = True,
 ) -> list[Step]:
     """A step a cell: its providers, and beside them the stream that moves as much.
 
-    A sample of the caller's time is that of so many `calls`.
+    `calls` and `cold` as for `rows.measured`.
     """
-    tiny = size == "tiny"
-    rounds = 2 if tiny else timing.ROUNDS
+    rounds = 2 if size == "tiny" else timing.ROUNDS
 
     def run(cell: Cell) -> list[dict]:
         if not timing.alive():
             raise Lost
-        timed = 0 if cell.case else rounds
-        called = timed if call_rounds else 0
-        return rows.measured(
-            cell, wanted(cell), timed, called, cold, 2 if tiny else calls
-        )
+        return rows.measured(cell, wanted(cell), rounds, calls, cold)
 
     def wanted(cell: Cell) -> list[str]:
-        own = ["stream"] if cell.mix and not cell.case and "stream" not in names else []
+        own = ["stream"] if cell.mix and "stream" not in names else []
         return [*names, *own]
 
     def cost(cell: Cell) -> float:
-        if cell.case:
-            return SECONDS["edge"]
-        each = SECONDS["provider"] + call_rounds * SECONDS["call"]
+        each = SECONDS["provider"] + (calls > 0) * SECONDS["call"]
         first = BACKWARD if cell.backward else FORWARD
         compiled = sum(first.get(name, 0.0) for name in names)
         return SECONDS["cell"] + each * len(wanted(cell)) + compiled
@@ -82,43 +73,27 @@ def of(
     ]
 
 
-def streams(operations: Sequence[str], size: str) -> list[Step]:
-    """A gigabyte of every mix of the operations, by a kernel and by torch's copy."""
-    mixes = dict.fromkeys(["1R1W", *(OPERATIONS[name].mix for name in operations)])
-    rows_of = {2: 65_536, 3: 43_008, 4: 32_768}  # by the tensors of a mix
-    found = []
-    for mix in mixes:
-        count = 64 if size == "tiny" else rows_of[int(mix[0]) + int(mix[2])]
-        found.append(Cell(f"stream_{mix.lower()}", count, 4096))
-    return of(found, size, 0, ("stream", "torch"))
+def copy(size: str) -> list[Step]:
+    """A gigabyte, by a kernel and by torch."""
+    shape = (64, 4096, "float32") if size == "tiny" else (65_536, 4096)
+    return of([Cell("copy", *shape)], size, 0, ("stream", "torch"))
 
 
 def sweep(operations: Sequence[str], size: str, added: int) -> list[Step]:
-    """Operations against width, then wider rows and edge cases.
+    """Operations against width, then wider rows.
 
     Of the last operation, the residual addition, only so many widths are headlines.
     """
-    first = operations[0]
+    first, found = operations[0], copy(size)
     if size == "tiny":
         at = [(12, 16), (6, 24)]
         cells = [Cell(name, *each, "float32") for each in at for name in operations]
-        steps = of(cells, size, 0, PROVIDERS[:4])
-        edge = [Cell(name, 7, 24, "float32", case="gaps") for name in operations]
-    else:
-        steps, rest = [], []
-        for turn, width in enumerate(WIDTHS):
-            *norms, last = (Cell(name, *shape(width)) for name in operations)
-            steps += of([*norms, last] if turn < added else norms, size, turn)
-            rest += [] if turn < added else [last]
-        wider = ((8192, 65_536), (8192, 32_768), (65_536, 2048), (16_384, 5000))
-        rest += [Cell(first, *each) for each in wider]
-        steps += of([*rest, Cell(first, 16_384, 4096, "float32")], size, REST)
-        cases = ("misaligned", "gaps")
-        edge = [
-            Cell(name, 37, 4096, case=case) for case in cases for name in operations
-        ]
-    return [
-        *streams(operations, size),
-        *steps,
-        *of(edge, size, LAST, ("ours", "torch")),
-    ]
+        return found + of(cells, size, 0, PROVIDERS[:4])
+    rest = []
+    for turn, width in enumerate(WIDTHS):
+        *norms, last = (Cell(name, *shape(width)) for name in operations)
+        found += of([*norms, last] if turn < added else norms, size, turn)
+        rest += [] if turn < added else [last]
+    wider = ((8192, 65_536), (8192, 32_768), (65_536, 2048), (16_384, 5000))
+    rest += [Cell(first, *each) for each in wider]
+    return found + of([*rest, Cell(first, 16_384, 4096, "float32")], size, REST)

@@ -17,13 +17,12 @@ def broken(*_):
 
 
 def gated(monkeypatch, cell: Cell, function) -> dict:
-    """The row of a function of the cell's inputs that stands in for ours, not timed."""
+    """The row of a function of the cell's inputs that stands in for ours."""
 
     def made(_, inputs):
         found = function(**inputs)
         return lambda: found if isinstance(found, tuple) else (found,)
 
     monkeypatch.setitem(providers.PROVIDERS, "ours", made)
-    (row,) = rows.measured(cell, ["ours"], rounds=0)
-    assert row["device_seconds"] is None
+    (row,) = rows.measured(cell, ["ours"], rounds=1)
     return row

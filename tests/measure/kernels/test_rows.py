@@ -26,22 +26,21 @@ def test_a_wrong_kernel_has_a_row_and_no_time(monkeypatch):
     assert found[1]["relative"][0] > 2e-2
 
 
-def checked(monkeypatch, made: Cell, answer, *outputs) -> dict:
-    """The gate of a GPU, for calls of ours that give one output after the other."""
-    monkeypatch.setattr(rows, "interpreted", lambda: False)
+def checked(made: Cell, answer, *outputs) -> dict:
+    """The gate, for calls of ours that give one output after the other."""
     waiting = iter((outputs[0], *outputs, *outputs))
     return rows.checked(made, lambda: next(waiting), answer, ours=True)
 
 
-def test_one_element_in_six_hundred_off_by_three_units_is_wrong(monkeypatch):
+def test_one_element_in_six_hundred_off_by_three_units_is_wrong():
     made = cell("rms_norm", rows=64, width=512, dtype="bfloat16")
     generator = torch.Generator().manual_seed(0)
     exact = torch.randn(64, 512, generator=generator, dtype=torch.float64)
     right = exact.bfloat16()
     off = right.clone()
     off.view(torch.int16).flatten()[::600] += 3
-    assert checked(monkeypatch, made, [exact], [right])["status"] == "ok"
-    wrong = checked(monkeypatch, made, [exact], [off])
+    assert checked(made, [exact], [right])["status"] == "ok"
+    wrong = checked(made, [exact], [off])
     assert wrong["relative"][0] < gate.OURS["bfloat16"]  # as a whole it is near
     assert (wrong["status"], wrong["beyond"][0]) == (
         "wrong",
@@ -81,10 +80,7 @@ WRONG = [without_gain, sum_for_a_mean, last_row_unwritten, statistic_of_two_rows
 
 @pytest.mark.parametrize("wrong", [*WRONG, gain_in_16_bits])
 def test_the_gate_rejects(wrong, known_wrong, monkeypatch):
-    """By the limits of a GPU, which the right one keeps to."""
-
     def check(function):
-        monkeypatch.setattr(rows, "interpreted", lambda: False)
         made = cell("rms_norm", rows=64, width=512)
         assert gated(monkeypatch, made, function)["status"] == "ok"
 
@@ -92,18 +88,18 @@ def test_the_gate_rejects(wrong, known_wrong, monkeypatch):
     known_wrong.rejected_by([check], wrong)
 
 
-def test_ours_must_repeat_its_bits(monkeypatch):
+def test_ours_must_repeat_its_bits():
     made = cell("rms_norm", rows=4, width=8)
     (exact,) = cells.answer(made, cells.inputs(made, 0, "cpu"))
     once = exact.float()
     twice = once.clone()
     twice.view(torch.int32)[0, 0] += 1
-    found = checked(monkeypatch, made, [exact], [once], [twice])
+    found = checked(made, [exact], [once], [twice])
     assert (found["status"], found["why"]) == ("wrong", "other bits when repeated")
-    assert checked(monkeypatch, made, [exact], [once])["status"] == "ok"
+    assert checked(made, [exact], [once])["status"] == "ok"
 
 
-def test_a_few_numbers_may_be_unlucky_and_are_not_wrong(monkeypatch):
+def test_a_few_numbers_may_be_unlucky_and_are_not_wrong():
     """The gain's gradient of narrow heads: rounding alone can pass the limit."""
     made = cell("rms_norm_backward", rows=2, width=64, dtype="bfloat16")
     distances = []
@@ -111,12 +107,12 @@ def test_a_few_numbers_may_be_unlucky_and_are_not_wrong(monkeypatch):
         generator = torch.Generator().manual_seed(seed)
         exact = torch.randn(64, generator=generator, dtype=torch.float64)
         dx, rounded = torch.ones(2, 64), exact.bfloat16()
-        found = checked(monkeypatch, made, [dx, exact], [dx.bfloat16(), rounded])
+        found = checked(made, [dx, exact], [dx.bfloat16(), rounded])
         assert found["status"] == "ok"
         distances.append(found["relative"][1])
     assert max(distances) > gate.OURS["bfloat16"]
     off = exact * (1 + 2**-8)
-    found = checked(monkeypatch, made, [dx, exact], [dx.bfloat16(), off.bfloat16()])
+    found = checked(made, [dx, exact], [dx.bfloat16(), off.bfloat16()])
     assert found["status"] == "wrong"
 
 

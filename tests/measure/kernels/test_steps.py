@@ -52,15 +52,13 @@ def test_after_the_headlines_come_whole_models(seconds):
 
 @pytest.mark.parametrize("seconds", [120, 330, 500])
 def test_at_any_end_there_is_what_is_worth_most(seconds):
-    """4096 features and QK-Norm before the other widths, the edge cases last."""
+    """4096 features and QK-Norm before the other widths."""
     done = ran(seconds, KERNELS)
     assert {c["name"] for c in done} == set(KERNELS)
-    backward = [c for c in done if c["name"] == "norm_backward" and c["case"] == ""]
-    widths = [c["width"] for c in backward if not c["operation"].startswith("stream")]
+    backward = [c for c in done if c["name"] == "norm_backward"]
+    widths = [c["width"] for c in backward if c["operation"] != "copy"]
     known = list(steps.WIDTHS)
     assert list(dict.fromkeys(widths))[:5] == known[: len(set(widths))]
-    cases = [bool(c.get("case")) for c in done]
-    assert cases == sorted(cases)
 
 
 def test_no_cell_twice_and_every_headline_has_every_provider(monkeypatch):
