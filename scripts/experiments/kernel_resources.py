@@ -10,7 +10,8 @@ program, loops counted once, `loads_first` of them before the first wait for a l
 programs an SM can hold by registers, by warps and by shared memory. `loose` names
 arguments whose multiples of 16 the compiler does not know. The first kernel of a call
 is its `main` one. Beside the operators' kernels stand VERSIONS: the first RMSNorm
-kernel, and the one for wide rows at a width whose rows an operator holds whole.
+kernel, the one for wide rows at a width whose rows an operator holds whole, and the
+addition with its norm held to the registers with which two programs fit an SM.
 """
 
 from functools import partial
@@ -41,7 +42,11 @@ SHOWN = (  # columns that are facts
     *("loads_first", "async_copies", "buffers"),
 )
 ANY = 4096  # the width of what does not depend on it
-VERSIONS = {"one_row": (4096, 32_768, 65_536), "in_pieces": (65_536,)}
+VERSIONS = {
+    "one_row": (4096, 32_768, 65_536),
+    "in_pieces": (65_536,),
+    "add_two_programs": (32_768,),
+}
 FAMILIES = {  # name, in front of _forward and _backward: widths
     **dict.fromkeys(NORMS, WIDTHS),
     "qk_norm_rope": (128,),
@@ -128,6 +133,7 @@ def _stream(operation: str, width: int, dtype) -> None:
 def _version(operation: str, width: int, dtype) -> None:
     import torch
 
+    from snippets.fused_residual.kernels import add_rms_norm_forward
     from snippets.triton_rms_norm import forward, launch, rows
     from snippets.triton_rms_norm.one_row import one_row
 
@@ -139,6 +145,13 @@ def _version(operation: str, width: int, dtype) -> None:
         one_row[(len(x),)](x, gain, y, EPS, width, width, num_warps=warps)
         return
     layout = rows.row_layout(x)[1:]
+    if operation.startswith("add"):
+        shape = launch.tile(width) | {"maxnreg": 32}
+        add_rms_norm_forward[(len(x),)](
+            x, x, gain, y, y, rstd, len(x), width, width, layout[-1], EPS, width,
+            **shape,
+        )  # fmt: skip
+        return
     forward.rms_norm_forward_wide[(len(x),)](
         x, gain, y, rstd, *layout, EPS, width, launch.PIECE, num_warps=16
     )

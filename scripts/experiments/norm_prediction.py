@@ -211,11 +211,13 @@ def facts(record) -> dict[str, str]:
         "local": f"{LOCAL / 1e9:.0f} GB/s",
     }
     for name, card in cards.CARDS.items():
-        rate = cards.copy_rate(card)
+        rate, copies = cards.copy_rate(card), cards.copies(card)
+        ridge = card.float32 / max(copies, default=card.bandwidth)
         found |= {
             f"{name}_bandwidth": f"{card.bandwidth / 1e12:.2f} TB/s",
             f"{name}_copy": f"{rate / 1e12:.2f} TB/s",
-            f"{name}_ridge": f"{card.float32 / rate:.0f}",
+            f"{name}_copies": str(len(copies)),
+            f"{name}_ridge": f"{ridge:.0f}",
             f"{name}_needed": f"{LATENCY[1] * rate / card.sms / 1024:.0f} KiB",
         }
         shares, within = [], 0

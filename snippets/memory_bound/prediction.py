@@ -31,8 +31,9 @@ KERNELS = {
 
 
 # --8<-- [start:seconds]
-DATASHEET = 4.8e12  # bytes a second of an H200: an upper bound
-ASSUMED = 0.9 * DATASHEET  # of a copy on it: put in your own (see below)
+DATASHEET = {"H100": 3.35e12, "H200": 4.8e12}  # bytes a second, at most
+# Of a copy on it: put in your own (see below).
+ASSUMED = {card: 0.9 * rate for card, rate in DATASHEET.items()}
 
 
 def seconds(

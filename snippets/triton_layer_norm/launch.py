@@ -12,9 +12,12 @@ from snippets.triton_layer_norm.forward import (
     layer_norm_forward,
     layer_norm_forward_wide,
 )
+from snippets.triton_rms_norm.forward import SINGLE
 from snippets.triton_rms_norm.launch import (
     PIECE,
     WHOLE_BACKWARD,
+    WHOLE_FORWARD,
+    pairs,
     programs,
     summed,
     tile,
@@ -40,6 +43,8 @@ def forward(
         )  # fmt: skip
     elif rows:
         shape = tile(width)
+        if SINGLE.value < width <= WHOLE_FORWARD and pairs(x, gain):
+            shape |= {"num_warps": 16, "maxnreg": 64}  # two programs an SM
         grid = (triton.cdiv(rows, shape["ROWS"]),)
         layer_norm_forward[grid](
             x, gain, bias, y, mean, rstd, rows, *layout, eps, width, **shape

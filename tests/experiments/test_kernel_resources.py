@@ -177,7 +177,8 @@ def idle(rows) -> list[str]:
 def test_versions_are_not_counted_among_the_operators_launches():
     record = find("kernel_resources")[0]
     versions = [row for row in record.rows if row["kernel"] == "one_row"]
-    versions += record.select(operation="in_pieces_forward")
+    for name in ("in_pieces", "add_two_programs"):
+        versions += record.select(operation=f"{name}_forward")
     found = kernel_resources.facts(record)
     assert versions and int(found["launches"]) == len(record.rows) - len(versions)
     assert found["one_row_forward_4096_per_element"] != "0"
@@ -186,6 +187,19 @@ def test_versions_are_not_counted_among_the_operators_launches():
 def test_walks_load_ahead():
     record = find("kernel_resources")[0]
     assert not idle(record.select())
+
+
+def test_at_32768_columns_two_programs_share_an_sm_or_spill_for_it():
+    found = {
+        row["operation"].removesuffix("_forward"): (row["programs"], row["stack"])
+        for row in find("kernel_resources")[0].select(width=32_768, dtype="bfloat16")
+        if row["main"] and "forward" in row["operation"]
+    }
+    assert found["rms_norm"][0] == found["layer_norm"][0] == 2
+    assert max(found["rms_norm"][1], found["layer_norm"][1]) <= 16
+    assert found["add_rms_norm"] == (1, 0)
+    programs, spilled = found["add_two_programs"]
+    assert programs == 2 and spilled > 100
 
 
 def test_a_walk_with_one_buffer_is_seen(rows, seen):

@@ -157,10 +157,13 @@ def test_a_card_s_own_copy_and_shares_stand_beside_the_prediction(
     assert cards.copy_rate(H100) == cards.COPY * H100.bandwidth
     before = prediction.facts(record)
     assert before["h100_rms_norm_4096_measured"] == report.NOTHING
+    ridges = {(before[f"{c}_ridge"], before[f"{c}_copies"]) for c in cards.CARDS}
+    assert ridges == {("20", "0"), ("14", "0")}  # by the datasheets
     records.save(gpu_record(2.5e12, 0.94), tmp_path)
     assert cards.copy_rate(H100) == pytest.approx(2.5e12, rel=1e-4)  # five digits
     after = prediction.facts(record)
     assert after["h100_copy"] == "2.50 TB/s" and after["h100_ridge"] == "27"
+    assert (after["h100_copies"], after["h200_copies"]) == ("1", "0")
     assert after["h100_rms_norm_4096_measured"] == "94"
     assert after["h100_measured"] == "2" and after["h200_measured"] == "0"
     assert after["h100_rms_norm_4096_floor"] != before["h100_rms_norm_4096_floor"]

@@ -34,7 +34,12 @@ def of(card: Card, names=RECORDED) -> list[records.Record]:
     return [record for record in found if record.device == card.driver]
 
 
+def copies(card: Card) -> list[float]:
+    """Bytes a second of the large copies that the card's records have."""
+    rates = map(report.copy_rate, of(card))
+    return [rate for rate in rates if not isnan(rate)]
+
+
 def copy_rate(card: Card) -> float:
     """Bytes a second of a large copy: as measured on this card, else assumed."""
-    rates = [report.copy_rate(record) for record in of(card)]
-    return max((r for r in rates if not isnan(r)), default=COPY * card.bandwidth)
+    return max(copies(card), default=COPY * card.bandwidth)
