@@ -46,7 +46,6 @@ def empty(size: str) -> list[dict]:
     timed = timing.device_times(calls, rounds)["empty"]
     found = dict(
         method=timed.method,
-        why=timed.why,
         sets=1,
         launches=timed.launches,
         device_seconds=timed.seconds,

@@ -168,10 +168,10 @@ def step_times(which: str, mode: str, made: str, size: str) -> list[dict]:
     found, failed = working(kinds, which, mode, setting)
     providers = {kind: [work] for kind, work in found.items()}
     if which == "decoding":
-        timed = timing.device_times(providers, rounds)
+        timed = timing.device_times(providers, rounds, failed)
         times = {kind: (each.method, each.seconds) for kind, each in timed.items()}
     else:
-        timed = timing.call_times(providers, rounds, CALLS)
+        timed = timing.call_times(providers, rounds, CALLS, failed)
         times = {kind: ("caller", seconds) for kind, seconds in timed.items()}
     sizes = {name: setting[name] for name in SHOWN}
     return [

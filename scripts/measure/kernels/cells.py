@@ -12,7 +12,6 @@ EPS = 1e-6  # given to every provider: torch's default depends on the dtype
 BOTH = "_forward_backward"
 LARGE = ("x", "branch", "dy", "dstream")  # inputs of one row a row
 ELEMENTS = 2**26  # of each tensor that is timed: 134 MB in bfloat16
-SUMS = ("dgain", "dbias")  # outputs that sum over rows
 
 
 @dataclass(frozen=True)

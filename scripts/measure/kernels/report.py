@@ -12,14 +12,13 @@ CELL = ("operation", "rows", "width", "dtype", "heads", "layout")
 
 
 def timed(record, **wanted) -> list[dict]:
-    """Rows of norms to compare: with a time, and taken by a graph."""
-    rows = [r for r in _with_time(record, **wanted) if r["provider"] != STREAM]
-    return [r for r in rows if r["operation"] != COPY]
+    """Rows of norms that have a time."""
+    rows = _with_time(record, **wanted)
+    return [r for r in rows if r["provider"] != STREAM and r["operation"] != COPY]
 
 
 def _with_time(record, **wanted) -> list[dict]:
-    rows = record.select(status="ok", **wanted)
-    return [r for r in rows if r["device_seconds"] and r["method"] != "do_bench"]
+    return [r for r in record.select(status="ok", **wanted) if r["device_seconds"]]
 
 
 def rate(row: dict) -> float:

@@ -30,14 +30,6 @@ FORWARD = {"ours": 0.6, "liger": 0.6, "compile": 1.5}
 BACKWARD = {"ours": 1.2, "liger": 1.2, "compile": 3.5}
 
 
-class Lost(SystemExit):
-    """The device answers no more; what was finished is in the journal."""
-
-    def __init__(self) -> None:
-        print("the device is lost: run again to go on", file=sys.stderr, flush=True)
-        super().__init__(LOST)
-
-
 def of(
     cells: Sequence[Cell],
     size: str,
@@ -53,8 +45,9 @@ def of(
     rounds = 2 if size == "tiny" else timing.ROUNDS
 
     def run(cell: Cell) -> list[dict]:
-        if not timing.alive():
-            raise Lost
+        if not timing.alive():  # what was finished is in the journal
+            print("the device is lost: run again to go on", file=sys.stderr)
+            raise SystemExit(LOST)
         return rows.measured(cell, wanted(cell), rounds, calls, cold)
 
     def wanted(cell: Cell) -> list[str]:

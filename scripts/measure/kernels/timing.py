@@ -2,10 +2,9 @@
 
 Device time: a CUDA graph of launches that go round over independent sets of inputs
 and outputs, together at least four times the L2 cache, so that no launch finds its
-data there; `do_bench` times its replays. What cannot be captured `do_bench` times
-call by call, and the host may have a part in it: the reason is kept, and such a time
-is not compared. Every provider gives one sample in every round, in rotated order; one
-that fails is out, with its reason. On a CPU, for tests, both are wall-clock time.
+data there; `do_bench` times its replays. What cannot be captured has no such time.
+Every provider gives one sample in every round, in rotated order; one that fails is
+out, with its reason. On a CPU, for tests, both are wall-clock time.
 
 Autograd runs a node on the stream on which its forward pass ran, and a graph takes up
 one stream. So all that is timed, its inputs and forward passes too, lives on one
@@ -16,7 +15,6 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cache, partial
-from itertools import cycle
 from math import ceil
 
 L2 = 60 * 2**20  # bytes, and more where the card says so: too large is only slower
@@ -129,26 +127,18 @@ def reading(work: Call) -> dict:
 class Timed:
     """A provider's calls, one a set, how they are sampled, and the samples.
 
-    `work` runs `launches` calls; `method` is graph, do_bench or wall, and `why` says
-    why there is no graph.
+    `work` runs `launches` calls; `method` is graph or wall.
     """
 
     def __init__(self, calls: Sequence[Call]) -> None:
         self.calls, self.sets, self.launches = calls, len(calls), len(calls)
         self.seconds: list[float] = []  # one number a round
-        self.why, self.card = None, {}  # mhz, celsius, watt
+        self.card = {}  # mhz, celsius, watt
         calls[0]()
         finish()
         self.method, self.work = "wall", lambda: [call() for call in calls]
         if cuda():
-            try:
-                self.method, self.work = "graph", self._graph()
-            except Exception as error:  # a call that allocates by itself, waits, ...
-                finish()
-                self.method, self.launches = "do_bench", 1
-                self.why = f"no graph: {reason(error)}"
-                turns = cycle(calls)
-                self.work = lambda: next(turns)()
+            self.method, self.work = "graph", self._graph()
 
     def _graph(self) -> Call:
         """A graph of all sets, once or as often as REPLAY needs."""

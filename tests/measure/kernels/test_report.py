@@ -1,4 +1,4 @@
-"""What is made of rows of kernels: rates, shares of the copy, who is ahead."""
+"""What is made of rows of kernels: rates, shares of the copy, facts."""
 
 from dataclasses import replace
 
@@ -29,7 +29,6 @@ def record():
         row("add_rms_norm", "stream", [2e-3] * 9),
         row("add_rms_norm", "torch", [2e-3] * 9),
         row("add_rms_norm", "liger", None, status="skipped", why="not here"),
-        row("add_rms_norm", "compile", [1e-3] * 9, method="do_bench"),
     ]
     where = {"device": {"name": "A GPU", "kind": "gpu"}}
     return Record("x", "m", "full", where, list(made[0]), made)

@@ -25,50 +25,28 @@ def test_sets_are_four_times_the_cache(monkeypatch):
 # Rounds -------------------------------------------------------------------
 
 
-class Sampled:
-    """A timer that writes down its turns, and fails after so many."""
+def test_every_provider_gives_a_sample_a_round_and_who_fails_is_out():
+    order, failed = [], {}
 
-    def __init__(self, calls):
-        self.name, self.left = calls[0]()
+    def sampler(name, left):
+        def sample():
+            order.append(name)
+            return 1 / (left - order.count(name) + 1)
 
-    def sample(self):
-        if self.left == 0:
-            raise RuntimeError(f"{self.name} is out")
-        self.left -= 1
-        ORDER.append(self.name)
-        return 1.0
+        return sample
 
+    def rounds(failed, **left):
+        order.clear()
+        return timing._rounds({n: sampler(n, left[n]) for n in left}, 4, failed)
 
-ORDER: list[str] = []
-
-
-@pytest.fixture
-def order(monkeypatch):
-    monkeypatch.setattr(timing, "Timed", Sampled)
-    ORDER.clear()
-    return ORDER
-
-
-def named(**turns):
-    return {name: [lambda pair=(name, left): pair] for name, left in turns.items()}
-
-
-def test_every_provider_gives_a_sample_a_round_in_rotated_order(order):
-    found = timing.device_times(named(a=9, b=9, c=9), rounds=4)
+    assert rounds(None, a=9, b=9, c=9).keys() == {"a", "b", "c"}
     assert "".join(order) == "abc" + "bca" + "cab" + "abc"
-    assert all(len(each.seconds) == 4 for each in found.values())
-
-
-def test_who_fails_is_out_and_the_others_go_on(order):
-    failed = {}
-    found = timing.device_times(named(a=9, b=1, c=9), 4, failed)
-    assert failed == {"b": "RuntimeError: b is out"}
-    assert list(found) == ["a", "c"]
-    assert all(len(each.seconds) == 4 for each in found.values())
-    with pytest.raises(RuntimeError, match="b is out"):
-        timing.device_times(named(a=9, b=1), 4)
-    assert timing.device_times(named(a=0, b=0), 3, failed) == {}
-    assert timing.call_times({}, 3, 2, failed) == {}
+    found = rounds(failed, a=9, b=1, c=9)
+    assert failed == {"b": "ZeroDivisionError: division by zero"}
+    assert {name: len(each) for name, each in found.items()} == {"a": 4, "c": 4}
+    with pytest.raises(ZeroDivisionError):
+        rounds(None, a=9, b=1)
+    assert rounds(failed, a=0, b=0) == {}
 
 
 def test_calls_go_round_over_the_sets():
@@ -112,20 +90,6 @@ def test_a_graph_holds_whole_rounds_of_sets(cuda, monkeypatch, each, sets, launc
     assert asked == [sets, launches][: 1 + (launches > sets)]
     assert found.seconds == pytest.approx([each] * 3)
     assert found.card == {"mhz": 1980, "celsius": 40, "watt": 600.0}
-
-
-def test_what_has_no_graph_says_why_and_is_timed_call_by_call(cuda, monkeypatch):
-    def refused(calls, launches):
-        raise RuntimeError("operation not permitted\nwhen stream is capturing")
-
-    seen = []
-    monkeypatch.setattr(timing, "captured", refused)
-    monkeypatch.setattr(timing, "benched", lambda call: call() or 1.0)
-    calls = [lambda i=i: seen.append(i) for i in range(2)]
-    found = timing.device_times({"a": calls}, rounds=3)["a"]
-    assert found.method == "do_bench" and found.launches == 1
-    assert found.why == "no graph: RuntimeError: operation not permitted"
-    assert seen[:4] == [0, 0, 1, 0]  # the first one compiles
 
 
 @pytest.mark.parametrize("fails", [False, True])
