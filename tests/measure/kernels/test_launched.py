@@ -10,7 +10,7 @@ def kernel(name, ts, **args):
 def test_kernels_are_named_with_their_launch_in_their_order():
     launch = {"grid": [3, 2, 1], "block": [128, 1, 1], "registers per thread": 64}
     trace = [
-        kernel("void add<float>(int)", 2.0),
+        kernel("add<float>(int)", 2.0),
         {"cat": "cuda_runtime", "name": "cudaLaunchKernel", "ts": 0.5},
         {"ph": "M", "name": "process_name"},
         kernel("rms_norm_forward", 1.0, **launch, **{"shared memory": 16}),
@@ -23,7 +23,7 @@ def test_kernels_are_named_with_their_launch_in_their_order():
         "registers": 64,
         "shared_bytes": 16,
     }
-    assert found[1] == ["void add(float)(int)", *[None] * 4]
+    assert found[1] == ["add(float)(int)", *[None] * 4]
     assert launched.read({"traceEvents": []}) is None
 
 
