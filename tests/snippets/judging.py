@@ -22,7 +22,7 @@ import traceback
 import types
 import warnings
 from collections.abc import Callable
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager, redirect_stdout, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,6 +34,7 @@ NEEDED = {
 LIMIT = 20.0  # seconds a check may take
 SHOWN = 4  # wrong versions named after a success
 CHANGED = "an input was changed in place"
+UPDATING = "batch_norm", "image_batch_norm", "numpy_batch_norm"  # inputs 4 and 5
 USE = "python judge.py TASK my_file.py writes the stub, and then judges it"
 LINES = 5  # of what is wrong
 PRINTED = 10  # of what the reader's code prints in a check
@@ -221,31 +222,85 @@ class _Few(io.TextIOBase):
         return len(text)
 
 
-def _noting(judged):
-    """A function that keeps what it was given last, and where that is kept."""
-    last = inspect.BoundArguments(inspect.Signature(), {})
-    if not isinstance(judged, types.FunctionType):
+def _noting(judged, name: str):
+    """What is judged, stopped where it changes an input; and its last arguments.
+
+    A check may compute what it expects from the inputs after the call.
+    """
+    last: dict[str, object] = {}
+    if isinstance(judged, type):
+        return _built(judged) if hasattr(judged, "forward") else judged, last
+    if hasattr(judged, "fn"):  # a kernel, whose inputs the checks watch
         return judged, last
     try:
         signature = inspect.signature(judged)
-    except ValueError:
-        return judged, last
+    except (TypeError, ValueError):
+        signature = inspect.Signature()  # binds nothing
 
     @functools.wraps(judged)
     def called(*given, **named):
-        try:
-            last.arguments = signature.bind(*given, **named).arguments
-        except TypeError:
-            last.arguments = {}
-        return judged(*given, **named)
+        last.clear()
+        with suppress(TypeError):
+            last.update(signature.bind(*given, **named).arguments)
+        kept = given[:3] + given[5:] if name in UPDATING else given
+        with _unchanged([*kept, *named.values()]):
+            return judged(*given, **named)
 
     return called, last
+
+
+def _built(kind):
+    """A class whose modules stop where they change an input."""
+
+    @functools.wraps(kind, updated=())
+    def made(*given, **named):
+        module = kind(*given, **named)
+        forward = module.forward
+
+        def watched(*given, **named):
+            with _unchanged([*given, *named.values()]):
+                return forward(*given, **named)
+
+        module.forward = watched
+        return module
+
+    return made
+
+
+@contextmanager
+def _unchanged(inputs):
+    """Raises WrongError where the body changes a tensor or an array of the inputs."""
+    before = [(each, _copy(each)) for each in _tensors(inputs)]
+    yield
+    with sys.modules["torch"]._C.DisableTorchFunction():
+        for each, copy in before:
+            same = each.shape == copy.shape and each.dtype == copy.dtype
+            nothing = (each != each) & (copy != copy) if same else None
+            if not same or not ((each == copy) | nothing).all():
+                dtype = str(copy.dtype).removeprefix("torch.")
+                words = f"{tuple(copy.shape)} {dtype}: {said(CHANGED)}"
+                raise WrongError([(words, float("inf"))])
+
+
+def _tensors(values):
+    for each in values:
+        if hasattr(each, "shape") and hasattr(each, "dtype"):
+            yield each
+        elif isinstance(each, dict | list | tuple):
+            yield from _tensors(each.values() if isinstance(each, dict) else each)
+
+
+def _copy(each):
+    if not hasattr(each, "detach"):
+        return each.copy()
+    with sys.modules["torch"]._C.DisableTorchFunction():
+        return each.detach().clone()
 
 
 def _case(last) -> list[str]:
     """The inputs of the call that went wrong, in a line."""
     inputs = []
-    for name, each in last.arguments.items():
+    for name, each in last.items():
         if hasattr(each, "shape"):
             dtype = str(each.dtype).removeprefix("torch.")
             inputs.append(f"{name} {tuple(each.shape)} {dtype}")
@@ -255,7 +310,7 @@ def _case(last) -> list[str]:
 
 
 def _problems(attempt, name: str, judged, check) -> list[tuple[str, float]]:
-    judged, last = _noting(judged)
+    judged, last = _noting(judged, name)
     try:
         with _limited(), redirect_stdout(_Few(sys.stdout)):
             check(judged)
@@ -454,9 +509,8 @@ def _verdict(attempt, name: str, task: Task) -> int:
     # What stops at one of the reader's lines is told once.
     told = {line.rpartition("\n  ")[2]: line for line, _ in reversed(found)}
     if wrong := list(reversed(told.values())):
-        # What was expected of a changed input is the result for the changed one.
         changed = [line for line in wrong if line.endswith(said(CHANGED))]
-        wrong = _other_inputs(attempt, task) + (changed or wrong)
+        wrong = _other_inputs(attempt, task) + (changed[:1] or wrong)
         print(*wrong[:LINES], sep="\n")
         if wrong[LINES:]:
             print(said(f"... and {len(wrong[LINES:])} more"))
