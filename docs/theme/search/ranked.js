@@ -20,10 +20,10 @@ const STOP = new Set(
 // One word, spelled otherwise.
 const SPELLED = {
   normalisation: "normalization", normalised: "normalized", initialisation: "initialization",
-  llms: "llm", behaves: "behaviour", prenorm: "pre-norm", postnorm: "post-norm",
+  llms: "llm", behaves: "behaviour", attn: "attention", conv: "convolution", prenorm: "pre-norm", postnorm: "post-norm",
   千问: "qwen", 溢出: "上溢", 坍塌: "坍缩", 塌缩: "坍缩", 崩了: "发散", 崩掉: "发散", 崩溃: "发散",
   八股: "面试题", 八股文: "面试题", 手撕: "手写", 代替: "换成", 取代: "换成", 参数量: "参数",
-  大模型: "大语言模型",
+  大模型: "大语言模型", 双曲正切: "tanh",
 };
 const isSpelled = (word) => Object.hasOwn(SPELLED, word);
 const spelled = (word) => (isSpelled(word) ? SPELLED[word] : word);
@@ -84,13 +84,19 @@ const segment = (run, known) => {
 const inOurWords = (query) =>
   Object.entries(PREFERRED).reduce((text, [theirs, ours]) => text.replaceAll(theirs, ours), query);
 
+// A word of several that no page writes as one: DynamicTanh, Llama2, SequenceParallel.
+const JOINED = /\b[A-Za-z]+[A-Z\d][A-Za-z\d]*/g;
+const PARTS = /(?<=[a-z\d])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=[A-Za-z])(?=\d)/;
+const parted = (query, known) =>
+  query.replace(JOINED, (word) => (known(word.toLowerCase()) ? word : word.split(PARTS).join(" ")));
+
 // The words of a query that count; all of them when none would.
 const wordsOf = (query, known, separator, isText) => {
   const all = [];
   const parts = (word) => spelled(word).split(separator);
   // A name of code that no page has is what prose says: weight_decay, weight decay.
   const asProse = (word) => (known(word) ? [word] : word.split("_"));
-  for (const [run] of query.toLowerCase().matchAll(RUNS)) {
+  for (const [run] of parted(query, known).toLowerCase().matchAll(RUNS)) {
     const bare = run.replace(EDGES, "");
     if (HAN.test(run)) {
       const isKnown = (word) => isSpelled(word) || STOP.has(word) || known(word);
