@@ -22,7 +22,7 @@ def run(stack, dtype: torch.dtype) -> list[Tensor]:
 for dtype in (torch.float32, torch.float16):
     ours, theirs = run(passed_along, dtype), run(plain, dtype)
     print(dtype, "same bits in the output:", torch.equal(ours[0], theirs[0]))
-    pairs = list(zip(ours[1:], theirs[1:], strict=True))
+    both = list(zip(ours[1:], theirs[1:], strict=True))
     limit = 16 * torch.finfo(dtype).eps
-    near = [(a - b).norm() <= limit * b.norm() for a, b in pairs]
-    print(f"  {len(pairs)} gradients agree:", all(near))
+    near = [(a - b).norm() <= limit * b.norm() for a, b in both]
+    print(f"  {len(both)} gradients agree:", all(near))

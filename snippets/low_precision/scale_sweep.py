@@ -24,5 +24,5 @@ for size in (1e-4, 1e-2, 1.0, 1e2, 1e4):
         for method in (rms_norm_naive, rms_norm):
             y = method(x, gain, 1e-12)
             cells.append(f"{relative_error(y, x, gain, 1e-12):.1e}")
-    row = "{:>13} {:>8} {:>13} {:>8}".format(*cells)
-    print(f"{size:<9.0e} {row}")
+    line = "{:>13} {:>8} {:>13} {:>8}".format(*cells)
+    print(f"{size:<9.0e} {line}")

@@ -7,17 +7,17 @@ torch.manual_seed(0)
 x = torch.randn(2, 9, 4, 64, device=device)
 gain = torch.rand(64, device=device)
 cos, sin = angles(9, 64, device=device)
-whole = qk_norm_rope(x, gain, cos, sin)
+at_once = qk_norm_rope(x, gain, cos, sin)
 
-last = qk_norm_rope(x[:, 8:], gain, cos[8:], sin[8:])
-print("a decoding step, its own angles:", torch.equal(last, whole[:, 8:]))
-last = qk_norm_rope(x[:, 8:], gain, cos[:1], sin[:1])
-print("a decoding step, the first ones:", torch.equal(last, whole[:, 8:]))
+step = qk_norm_rope(x[:, 8:], gain, cos[8:], sin[8:])
+print("a decoding step, its own angles:", torch.equal(step, at_once[:, 8:]))
+step = qk_norm_rope(x[:, 8:], gain, cos[:1], sin[:1])
+print("a decoding step, the first ones:", torch.equal(step, at_once[:, 8:]))
 
 ragged = torch.cat((x[0, :5], x[1, :3]))[None]  # 5 and 3 tokens, no padding
 place = torch.tensor([0, 1, 2, 3, 4, 0, 1, 2], device=device)
 found = qk_norm_rope(ragged, gain, cos[place], sin[place])
-wanted = torch.cat((whole[0, :5], whole[1, :3]))[None]
+wanted = torch.cat((at_once[0, :5], at_once[1, :3]))[None]
 print("sequences end to end:", torch.equal(found, wanted))
 
 grouped = torch.randn(2, 9, 2, 4 + 1 + 1, 64, device=device)  # q q q q k v

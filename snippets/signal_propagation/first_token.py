@@ -16,8 +16,8 @@ for placement in ("Post-Norm", "Pre-Norm"):
         for block in stack(placement, layers, D, equal_weights=False):
             y = block(y)
         (grad,) = torch.autograd.grad(y[0, -1] @ readout, x)
-        shares = grad[0].square().sum(dim=-1)
-        shares = shares / shares.sum()
+        parts = grad[0].square().sum(dim=-1)
+        parts = parts / parts.sum()
         cosine = mean_cosine(y).item()
         print(f"{placement:<12}{layers:8}{cosine:9.3f}", end="")
-        print(f"{shares[0]:14.3f}{shares[1:-1].sum():10.3f}{shares[-1]:13.3f}")
+        print(f"{parts[0]:14.3f}{parts[1:-1].sum():10.3f}{parts[-1]:13.3f}")

@@ -15,8 +15,8 @@ dy = torch.randn(64, 256, device=device).to(half)
 print("relative error of    dx   dgain   dbias")
 for mean in (0, 10):
     x = (noise + mean).to(half)
-    _, *kept = layer_norm_op(x, gain, gain, 1e-5)
-    rounded = [each.to(half).float() for each in kept]
+    _, *saved = layer_norm_op(x, gain, gain, 1e-5)
+    rounded = [each.to(half).float() for each in saved]
     wide = [each.double() for each in (dy, x, gain)]
     middle = wide[1].mean(dim=-1)
     scale = (wide[1].var(dim=-1, correction=0) + 1e-5).rsqrt()
@@ -31,7 +31,7 @@ for mean in (0, 10):
     )
     # Gradients leave in float32 here, so that only the statistics differ.
     inputs = [each.float() for each in (dy, x, gain)]
-    for name, statistics in (("float32", kept), ("bfloat16", rounded)):
+    for name, statistics in (("float32", saved), ("bfloat16", rounded)):
         found = layer_norm_backward_op(*inputs, *statistics)
         gaps = [
             float((ours - best).norm() / best.norm())

@@ -158,6 +158,36 @@ def imports_of_ours(text: str) -> list[str]:
     return [m for m in modules if m.split(".")[0] in ("snippets", "scripts", "tests")]
 
 
+FUNCTIONS = ast.FunctionDef, ast.ClassDef
+COMPREHENSIONS = ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp
+
+
+def bound(node) -> set[str]:
+    """Names that a statement gives to its module."""
+    if isinstance(node, (*FUNCTIONS, *COMPREHENSIONS)):
+        return set()
+    own = isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    inner = [bound(child) for child in ast.iter_child_nodes(node)]
+    return set().union({node.id} if own else set(), *inner)
+
+
+def covered(text: str) -> set[str]:
+    """Functions that a later line hides from another function which calls them."""
+    made, found = set(), set()
+    body = ast.parse(text).body
+    functions = [node for node in body if isinstance(node, FUNCTIONS)]
+    called = {
+        name.id
+        for node in functions
+        for name in ast.walk(node)
+        if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Load)
+    }
+    for node in body:
+        found |= bound(node) & made & called
+        made |= {node.name} if isinstance(node, FUNCTIONS) else set()
+    return found
+
+
 def unknown_names(texts: dict[str, str], folder) -> str:
     """What ruff says of programs, which stand in a file each."""
     for number, (where, text) in enumerate(texts.items()):
@@ -177,6 +207,7 @@ def test_no_name_is_missing_and_nothing_of_ours_is_imported(tmp_path):
     alone = [each for each in found if not each.of_repository]
     assert len(alone) > 900
     assert [each.where for each in alone if imports_of_ours(each.text)] == []
+    assert [(e.where, names) for e in found if (names := covered(e.text))] == []
     said = unknown_names({each.where: each.text for each in found}, tmp_path)
     assert not said, said
 
@@ -184,6 +215,9 @@ def test_no_name_is_missing_and_nothing_of_ours_is_imported(tmp_path):
 def test_a_missing_name_is_noticed(tmp_path):
     assert "F821" in unknown_names({"a": "print(scale)\n"}, tmp_path)
     assert imports_of_ours("def f():\n    from snippets.a import b") == ["snippets.a"]
+    hidden = "def a(): ...\ndef b(): a()\nfor a in (): ..."
+    assert covered(hidden) == {"a"}
+    assert covered("def a(): ...\ndef b(): a()\nc = [a for a in ()]") == set()
 
 
 def test_a_block_that_runs_alone_needs_no_programs():
