@@ -19,6 +19,7 @@ from scripts.site.reading.source import global_names, import_line, imports, with
 
 SEED = "manual_seed"
 NOTE = re.compile(r" *# \(\d+\)!$", re.MULTILINE)  # where a remark hangs on the page
+GIVEN = re.compile(r"\bGiven: (\w+)\(")  # what a stub, still without a body, may call
 GAP = re.compile(r"\n{4,}")  # where imports or marks of sections stood
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
@@ -115,6 +116,7 @@ def _cell(source: str) -> Cell:
     statements = [n for n in body if not isinstance(n, ast.Import | ast.ImportFrom)]
     binds = frozenset().union(*map(_binds, statements))
     asks = frozenset(_asked(statements, {*dir(builtins), *imported}, binds)[0])
+    asks |= frozenset(GIVEN.findall(source))
     return Cell(
         reads=frozenset().union(*map(_reads, statements)),
         asks=asks,

@@ -220,6 +220,12 @@ def test_a_missing_name_is_noticed(tmp_path):
     assert covered("def a(): ...\ndef b(): a()\nc = [a for a in ()]") == set()
 
 
+def test_a_stub_comes_with_what_it_is_given():
+    texts = [each.text for each in copied("interview/coding.md", "en")]
+    given = [text for text in texts if "Given: rotate(x)" in text]
+    assert given and all("\ndef rotate(" in text for text in given)
+
+
 def test_a_block_that_runs_alone_needs_no_programs():
     assert programs.of("learn/sixteen-bits.md", "en", "/", words("en")) is None
     assert programs.of("reference/glossary.md", "en", "/", words("en")) is None
