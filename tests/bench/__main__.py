@@ -8,13 +8,14 @@ import statistics
 import sys
 from collections.abc import Callable, Iterator
 
-from tests.bench import engine, reload, site_build
+from tests.bench import engine, reload, search, site_build
 
 # By name: yields (what, seconds) pairs, one for each run.
 BENCHES: dict[str, Callable[[], Iterator[tuple[str, float]]]] = {
     "site": site_build.seconds,
     "reload": reload.seconds,
     "engine": engine.seconds,
+    "search": search.seconds,
 }
 
 
