@@ -1,4 +1,4 @@
-"""Fixtures of all tests: laws are obeyed, wrong variants rejected, checks counted.
+"""Fixtures of all tests: laws hold, wrong variants are rejected, checks are counted.
 
 What they count goes to the closing lines (tests/summary_line.py).
 """
@@ -60,11 +60,11 @@ def browser_checks(request) -> BrowserChecks:
 
 
 @pytest.fixture
-def obeyed():
+def no_violations():
     """Fail with the violations of a law, one a line, unless there are none."""
 
-    def obeyed(violations: Iterable[str]) -> None:
+    def no_violations(violations: Iterable[str]) -> None:
         if lines := list(violations):
             pytest.fail("\n".join(lines), pytrace=False)
 
-    return obeyed
+    return no_violations

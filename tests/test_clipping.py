@@ -37,9 +37,11 @@ def violations(text: str, experiment: str) -> list[str]:
     return found
 
 
-def test_experiments(obeyed):
+def test_experiments(no_violations):
     texts = {n: (EXPERIMENTS / f"{n}.py").read_text("utf-8") for n in experiments()}
-    obeyed(each for name, text in texts.items() for each in violations(text, name))
+    no_violations(
+        each for name, text in texts.items() for each in violations(text, name)
+    )
     for name, function in DEFINED:
         assert f"def {function}(" in texts[name]
 

@@ -245,10 +245,10 @@ def test_every_experiment_declares_its_design(name):
 
 
 @pytest.mark.parametrize("name", [n for n in EXPERIMENTS if n not in UNDECLARED])
-def test_records_obey_their_design(name, obeyed):
+def test_records_obey_their_design(name, no_violations):
     module = records.load_experiment(name)
-    obeyed(misdeclared(module.DESIGN))
-    obeyed(f"{name}: {v}" for v in violations(module, records.find(name)))
+    no_violations(misdeclared(module.DESIGN))
+    no_violations(f"{name}: {v}" for v in violations(module, records.find(name)))
 
 
 @pytest.mark.parametrize("name", sorted(set(EXPERIMENTS) - SURVEYS))
@@ -272,8 +272,8 @@ def unshown(text: str, undeclared: set[str]) -> list[str]:
 
 
 @pytest.mark.parametrize("page", [*ZH.values(), *EN.values()], ids=lambda p: p.where)
-def test_pages_show_the_designs_of_their_figures(page, obeyed):
-    obeyed(f"{page.where}: {v}" for v in unshown(page.text, UNDECLARED))
+def test_pages_show_the_designs_of_their_figures(page, no_violations):
+    no_violations(f"{page.where}: {v}" for v in unshown(page.text, UNDECLARED))
 
 
 # A planted violation of each rule -------------------------------------------------

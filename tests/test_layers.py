@@ -181,14 +181,18 @@ def sources(folder: str) -> dict[str, str]:
     return dict(zip(names, texts, strict=True))
 
 
-def test_arrows(obeyed):
+def test_arrows(no_violations):
     files = sources("snippets") | sources("scripts") | sources("docs/labs")
-    obeyed(f"{path}:{v}" for path in files for v in violations(path, files[path]))
+    no_violations(
+        f"{path}:{v}" for path in files for v in violations(path, files[path])
+    )
 
 
-def test_rooms(obeyed):
+def test_rooms(no_violations):
     files = sources("scripts/site")
-    obeyed(f"{path}:{v}" for path in files for v in out_of_room(path, files[path]))
+    no_violations(
+        f"{path}:{v}" for path in files for v in out_of_room(path, files[path])
+    )
     known = {room for rooms in ROOMS for room in rooms}
     folders = (ROOT / "scripts" / "site").glob("*/*.py")
     assert {path.parent.name for path in folders} == known
@@ -231,13 +235,13 @@ def test_a_circle_is_found():
     assert circles(texts) == []
 
 
-def test_snippets_import_what_was_shown_before(obeyed):
+def test_snippets_import_what_was_shown_before(no_violations):
     order, root = reading_order(), source.SNIPPETS
     outputs = (path.relative_to(root) for path in root.rglob("*.out"))
     prints = {path.with_suffix(".py").as_posix() for path in outputs}
     for path, text in sources("snippets").items():
         file = Path(path).relative_to("snippets").as_posix()
-        obeyed(f"{path}:{v}" for v in backwards(file, text, order, prints))
+        no_violations(f"{path}:{v}" for v in backwards(file, text, order, prints))
 
 
 @pytest.mark.parametrize(

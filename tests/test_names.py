@@ -51,13 +51,13 @@ def stems(folder: str) -> set[str]:
 
 
 @pytest.mark.parametrize("folder", FORMS)
-def test_forms(folder, obeyed):
-    obeyed(misnamed(folder, files(folder)))
+def test_forms(folder, no_violations):
+    no_violations(misnamed(folder, files(folder)))
 
 
-def test_one_stem_for_an_experiment(obeyed):
+def test_one_stem_for_an_experiment(no_violations):
     folders = ("scripts/experiments", "tests/experiments", "docs/records")
-    obeyed(strangers(*map(stems, folders)))
+    no_violations(strangers(*map(stems, folders)))
 
 
 def test_good():

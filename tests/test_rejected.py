@@ -46,14 +46,14 @@ def violations(data: dict, suites: dict[tuple[str, str], set[str]]) -> list[str]
     return found
 
 
-def test_every_variant_is_described(request, obeyed):
+def test_every_variant_is_described(request, no_violations):
     suites = collected(request.session.items)
     if not suites:
         pytest.skip("tests/snippets is not part of this run")
-    obeyed(violations(reference_lists.rejected_data(), suites))
+    no_violations(violations(reference_lists.rejected_data(), suites))
 
 
-def test_described_suites_exist(obeyed):
+def test_described_suites_exist(no_violations):
     found = []
     for page, suites in reference_lists.rejected_data().items():
         for suite in suites:
@@ -63,10 +63,10 @@ def test_described_suites_exist(obeyed):
                 path = path.with_suffix(".py")
             if not path.exists():
                 found.append(f"{path.relative_to(ROOT)} does not exist")
-    obeyed(found)
+    no_violations(found)
 
 
-def test_changes_apply(obeyed):
+def test_changes_apply(no_violations):
     """Each stands exactly once in the snippet's text, and shows as changed lines."""
     found = []
     for page, suites in reference_lists.rejected_data().items():
@@ -81,10 +81,10 @@ def test_changes_apply(obeyed):
                 else:
                     if not lines:
                         found.append(f"{page}.yml: {suite}: {name}: changes nothing")
-    obeyed(found)
+    no_violations(found)
 
 
-def test_descriptions_are_in_both_languages(obeyed):
+def test_descriptions_are_in_both_languages(no_violations):
     found = []
     for page, suites in reference_lists.rejected_data().items():
         for module, variants in suites.items():
@@ -94,7 +94,7 @@ def test_descriptions_are_in_both_languages(obeyed):
                     problems = [": not one text a language"]
                 where = f"{page}.yml: {module}: {name}"
                 found += [f"{where}: {p.partition(': ')[2] or p}" for p in problems]
-    obeyed(found)
+    no_violations(found)
 
 
 def test_enough():

@@ -13,7 +13,7 @@ from scripts.experiments.atlas import examine as atlas
 from scripts.experiments.atlas.branches import again
 from scripts.site.atlas.words import decimal
 
-LARGE = 1e-4  # ten times the largest epsilon of the atlas
+LARGE_EPSILON = 1e-4  # ten times the largest epsilon of the atlas
 
 
 def judged(found: Probed, causal: bool) -> dict:
@@ -102,7 +102,7 @@ def norms_alone(found: Probed, faults, remarks) -> None:
         elif place == "none":
             if not unusual_norms.zeros_finite(norm, x, torch.float32):
                 faults.append(["eps-none", path])
-        elif behaviour.eps and behaviour.eps >= LARGE:
+        elif behaviour.eps and behaviour.eps >= LARGE_EPSILON:
             remarks.append(["eps-large", path, decimal(behaviour.eps)])
         if not behaviour.cast and getattr(call, "called", ""):
             continue  # where lines of a forward round is not read

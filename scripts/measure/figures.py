@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from scripts.measure import digest as code
-from scripts.measure import svg, things
+from scripts.measure import series_colours, svg
 from scripts.measure.records import (
     ROOT,
     Record,
@@ -93,7 +93,11 @@ def style(series: int | str) -> dict:
 
     By its place, or by the name of a thing that has its own colour in every figure.
     """
-    i = things.PLACES[series] if isinstance(series, str) else series % len(SERIES)
+    i = (
+        series_colours.PLACES[series]
+        if isinstance(series, str)
+        else series % len(SERIES)
+    )
     return {"color": SERIES[i], "marker": MARKERS[i], "linestyle": LINES[i]}
 
 
@@ -154,7 +158,7 @@ def figure_digest(record: Record, lang: str, facts: dict | None = None) -> str:
         code.part_digest(record.experiment, ("plot",)),
         code.file_digest(Path(__file__)),
         code.file_digest(Path(svg.__file__)),
-        code.file_digest(Path(things.__file__)),
+        code.file_digest(Path(series_colours.__file__)),
         str(code.is_stale(record)),
     ]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[: code.DIGITS]
@@ -541,7 +545,7 @@ def check_colours(figure) -> None:
         for patch in getattr(group, "patches", ())
     ]
     drawn = [(str(label), to_hex(colour)) for label, colour in lines + texts + boxes]
-    if wrong := things.misplaced(drawn, SERIES):
+    if wrong := series_colours.misplaced(drawn, SERIES):
         raise RecordError(f"one thing has one colour: {', '.join(wrong)}")
 
 

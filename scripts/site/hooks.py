@@ -19,7 +19,7 @@ from mkdocs.plugins import event_priority  # noqa: E402
 from scripts.measure.records import RecordError  # noqa: E402
 from scripts.site.atlas import compare, downloads  # noqa: E402
 from scripts.site.data import citations, claims, facts, reference_lists  # noqa: E402
-from scripts.site.notebooks import judge, labs, page_notebooks, programs  # noqa: E402
+from scripts.site.notebooks import copied_programs, judge, labs, page_notebooks  # noqa: E402
 from scripts.site.pages import coloured, deeper, macros, page_parts  # noqa: E402
 from scripts.site.pictures import explore, playground  # noqa: E402
 from scripts.site.publish import (  # noqa: E402
@@ -128,7 +128,7 @@ def on_files(files, config, **_):
             with one_line(_path(file, config)):
                 source.check(read_text(Path(file.abs_src_path)))
                 page_notebooks.add(file, files, config)
-                programs.add(file, files, config)
+                copied_programs.add(file, files, config)
     published_records.add(files, config)
     explore.add(files, config)
     playground.add(files, config)
@@ -148,14 +148,14 @@ def on_page_markdown(markdown, page, config, files, **_):
     if labs.is_lab(page):  # its Markdown is the notebook's JSON
         download = files.get_file_from_path(labs.download_uri(page.file))
         page.meta["notebook"] = download.url
-        programs.link(page, files)
+        copied_programs.link(page, files)
         return markdown
     with one_line(_path(page.file, config)):
         macros.check_names(markdown)
     lie = config.extra.get("notebooks")
     lie = lie and f"{lie}/{config.theme['language']}"
     page_notebooks.link(page, files, lie)
-    programs.link(page, files)
+    copied_programs.link(page, files)
     with one_line(_path(page.file, config)):
         if names_typed := search.other_names(page.meta):
             page.meta["tags"] = names_typed

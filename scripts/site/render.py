@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from scripts.errors import UserError
-from scripts.measure import facts as files
+from scripts.measure import fact_files as files
 from scripts.measure import figures, records
 from scripts.measure.records import write_whole
 from scripts.site.data import facts

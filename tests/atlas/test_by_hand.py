@@ -187,17 +187,17 @@ def wrong_lines(source: str) -> str | None:
 
 
 @pytest.mark.parametrize("row", ROWS, ids=NAMES)
-def test_lines_hold_what_they_are_read_for(row, obeyed):
+def test_lines_hold_what_they_are_read_for(row, no_violations):
     sources = [text for text in row["source"].values() if text]
-    obeyed(filter(None, map(wrong_lines, sources)))
+    no_violations(filter(None, map(wrong_lines, sources)))
 
 
 @pytest.mark.parametrize("row", ROWS, ids=NAMES)
-def test_norms_of_the_equations_are_called_in_the_file(row, obeyed):
+def test_norms_of_the_equations_are_called_in_the_file(row, no_violations):
     file = SOURCE.fullmatch(row["source"]["block"])["file"]
     text = "\n".join(text_of(file))
     names = re.findall(r"N\[([\w.]+)\]", " ".join(row.get("equations", ())))
-    obeyed(
+    no_violations(
         f"{file} never calls {name}"
         for name in names
         if not re.search(rf"self\.{name.rpartition('.')[2]}(\[i\])?\(", text)
@@ -339,13 +339,15 @@ def cap_differences(row: dict, m: dict) -> list[str]:
 
 
 @pytest.mark.parametrize("fixture", FIXTURES)
-def test_the_record_says_the_same(fixture, obeyed):
+def test_the_record_says_the_same(fixture, no_violations):
     found = records.find("model_atlas")
     if not found:
         pytest.skip("docs/records holds no model_atlas.json yet")
     rows = SAMPLES[fixture]
     for record in found:
-        obeyed(f"{record.machine}: {d}" for d in disagreements(rows, record.rows))
+        no_violations(
+            f"{record.machine}: {d}" for d in disagreements(rows, record.rows)
+        )
         lost = unresolved(rows, record.rows)
         assert len(lost) <= LEFT_OPEN[fixture], lost
 

@@ -99,11 +99,11 @@ def switches(architecture: str) -> list[str]:
     ]
 
 
-def test_no_switch_is_changed(obeyed):
+def test_no_switch_is_changed(no_violations):
     """In any architecture; the differences that there are have a reason above."""
     asked = set(tiny.architectures())
     assert {name for name, _ in SWITCHES} | REFUSE <= asked
-    obeyed(said for name in sorted(asked - REFUSE) for said in switches(name))
+    no_violations(said for name in sorted(asked - REFUSE) for said in switches(name))
 
 
 def test_each_difference_that_has_a_reason_is_one(monkeypatch):
@@ -154,7 +154,7 @@ def test_a_deeper_instance_has_twice_the_layers():
         )
 
 
-def test_every_text_decoder_of_an_image_and_text_model_is_covered(obeyed):
+def test_every_text_decoder_of_an_image_and_text_model_is_covered(no_violations):
     """Their own decoders; the others use one that has a row already."""
     from transformers import CONFIG_MAPPING
     from transformers.models.auto import modeling_auto as auto
@@ -168,7 +168,7 @@ def test_every_text_decoder_of_an_image_and_text_model_is_covered(obeyed):
         except Exception:  # needs a library that is not installed
             continue
         if text not in known and text not in LEFT_OUT:
-            obeyed([f"{name}: {text} has no row"])
+            no_violations([f"{name}: {text} has no row"])
 
 
 # Decoders of models that read one kind of picture, or write no text.

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.browser.looks import Looks
+from tests.browser.axe_cache import Looks
 
 ROOT = Path(__file__).resolve().parents[2]
 # The shell draws as Chromium does, without its windows: a page costs a third.

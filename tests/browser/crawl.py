@@ -9,7 +9,7 @@ from pathlib import Path
 
 from axe_playwright_python.base import AXE_SCRIPT
 
-from tests.browser import length
+from tests.browser import page_length
 from tests.browser.conftest import VIEWPORTS, urls
 from tests.lanes import quick_among
 
@@ -191,10 +191,10 @@ def see(path, site, page, watch: Watch, browser_checks) -> list[tuple[str, str]]
     page.emulate_media(color_scheme=VIEWS["phone"])
     page.goto(site[1] + path)
     limited = path not in NO_PAGES and (
-        length.is_topical(path) or length.is_chapter(path)
+        page_length.is_topical(path) or page_length.is_chapter(path)
     )
     if limited:
-        found = length.measure(page, path)
+        found = page_length.measure(page, path)
         watch.problems += found.problems()
         lines.append(("length", str(found)))
         browser_checks.add(2)

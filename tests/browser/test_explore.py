@@ -9,7 +9,7 @@ import re
 import pytest
 
 from scripts.site.pictures import explore
-from tests.browser import length
+from tests.browser import page_length
 from tests.browser.conftest import VIEWPORTS
 from tests.browser.crawl import Watch, axe_violations, fits
 from tests.explore.conftest import loaded
@@ -320,7 +320,7 @@ def test_pages_without_a_figure_load_nothing(site, browser_checks):
 @pytest.mark.parametrize(("language", "name"), EVERY)
 def test_page_is_not_longer(language, name, figure, browser_checks):
     path = f"{language}/{PAGES[name]}"
-    found = length.measure(figure(language, name).page, path)
+    found = page_length.measure(figure(language, name).page, path)
     assert not found.problems()
     browser_checks.add(1)
 

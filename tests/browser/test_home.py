@@ -4,7 +4,7 @@ import pytest
 
 from tests.browser.conftest import VIEWPORTS, awake
 from tests.browser.crawl import Watch
-from tests.browser.length import WINDOW
+from tests.browser.page_length import WINDOW
 
 
 @pytest.fixture

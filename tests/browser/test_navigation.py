@@ -9,7 +9,7 @@ import pytest
 
 from tests.browser.conftest import VIEWPORTS, awake
 from tests.browser.crawl import axe_violations
-from tests.browser.length import WINDOW
+from tests.browser.page_length import WINDOW
 from tests.lanes import first_quick
 
 SPEED = "rmsnorm/speed/"

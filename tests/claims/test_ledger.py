@@ -26,12 +26,14 @@ def test_rows_are_in_form(topic):
     assert claims.rows(topic)
 
 
-def test_each_id_is_unique(obeyed):
-    obeyed(f"{name} stands twice" for name in set(NAMES) if NAMES.count(name) > 1)
+def test_each_id_is_unique(no_violations):
+    no_violations(
+        f"{name} stands twice" for name in set(NAMES) if NAMES.count(name) > 1
+    )
 
 
 @pytest.mark.parametrize("topic", TOPICS)
-def test_every_function_decides_a_row_or_helps_one(topic, obeyed):
+def test_every_function_decides_a_row_or_helps_one(topic, no_violations):
     path = claims.CHECKS / f"{topic.replace('-', '_')}.py"
     body = ast.parse(path.read_text(encoding="utf-8")).body
     defined = {node.name for node in body if isinstance(node, ast.FunctionDef)}
@@ -40,7 +42,7 @@ def test_every_function_decides_a_row_or_helps_one(topic, obeyed):
     sources = [claims.check_source(topic, row) for row in rows]
     helps = {name for text in sources for name in source.global_names(text)}
     unused = sorted(defined - decides - helps)
-    obeyed(f"{path.name}: {name} decides no row" for name in unused)
+    no_violations(f"{path.name}: {name} decides no row" for name in unused)
 
 
 def numbers_of(code: str) -> set[float]:
@@ -84,12 +86,14 @@ def test_what_a_reader_copies_is_complete(topic, row):
 
 
 @pytest.mark.parametrize(("topic", "row"), ROWS, ids=NAMES)
-def test_numbers_of_a_verdict_are_checked_or_cited(topic, row, obeyed):
+def test_numbers_of_a_verdict_are_checked_or_cited(topic, row, no_violations):
     code = claims.check_source(topic, row) if row.get("check") else ""
     if not row.get("cite"):
         for lang in LANGUAGES:
             missing = unsaid(row["correct"][lang], code)
-            obeyed(f"{row['id']}: {lang}: {n} is not in its check" for n in missing)
+            no_violations(
+                f"{row['id']}: {lang}: {n} is not in its check" for n in missing
+            )
 
 
 @pytest.mark.parametrize(
@@ -118,7 +122,7 @@ def test_a_copied_check_runs():
 
 
 @pytest.mark.parametrize(("topic", "row"), ROWS, ids=NAMES)
-def test_row_leads_somewhere(topic, row, obeyed):
+def test_row_leads_somewhere(topic, row, no_violations):
     path, _, anchor = row["page"].partition("#")
     found = []
     for lang in LANGUAGES:
@@ -130,7 +134,7 @@ def test_row_leads_somewhere(topic, row, obeyed):
     found += [
         f"{row['id']}: no citation {k}" for k in row.get("cite", ()) if k not in known
     ]
-    obeyed(found)
+    no_violations(found)
 
 
 @pytest.mark.parametrize(("topic", "row"), ROWS, ids=NAMES)

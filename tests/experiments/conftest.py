@@ -7,8 +7,8 @@ that it writes itself.
 import pytest
 
 from scripts.measure.records import Record, load_experiment, rows_problem
-from tests.benchmark import gpu_record
 from tests.experiment_checks import check_facts_and_words, draw, tiny_record
+from tests.kernel_benchmark_checks import gpu_record
 
 
 class File(pytest.Module):

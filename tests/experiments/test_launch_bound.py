@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from scripts.experiments import launch_bound
-from tests.benchmark import check_gaps
 from tests.experiment_checks import draw, select
+from tests.kernel_benchmark_checks import check_gaps
 
 
 def test_rows(rows):

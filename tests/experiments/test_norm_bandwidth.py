@@ -3,9 +3,9 @@
 import pytest
 
 from scripts.experiments import norm_bandwidth
-from tests.benchmark import check_gaps, check_plot, check_rows
 from tests.experiment_checks import timed_by_bytes
-from tests.kernel_gate import INTERPRETED
+from tests.kernel_benchmark_checks import check_gaps, check_plot, check_rows
+from tests.kernel_checks import INTERPRETED
 
 pytestmark = INTERPRETED
 

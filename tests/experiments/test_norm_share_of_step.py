@@ -7,8 +7,8 @@ import torch
 
 from scripts.experiments import norm_share_of_step
 from scripts.measure.records import rows_problem
-from tests.benchmark import gpu_record
 from tests.experiment_checks import draw, select
+from tests.kernel_benchmark_checks import gpu_record
 
 TINY = norm_share_of_step.SIZES["tiny"]
 

@@ -18,7 +18,7 @@ from tests.explore.decoders import (
     streams,
     text,
 )
-from tests.explore.judge import Run, excess
+from tests.explore.float_error import Run, excess
 
 STEPS = 20
 FACTOR = 3  # two ways to round the same sums differ that much by chance

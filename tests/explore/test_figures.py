@@ -52,7 +52,7 @@ def test_a_planted_request_is_found(planted):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_figure_speaks_both_languages(name, obeyed):
+def test_figure_speaks_both_languages(name, no_violations):
     words = {
         language: explore.ask(name, f"Object.keys(figure.words.{language})")
         for language in LANGUAGES
@@ -71,7 +71,7 @@ def test_figure_speaks_both_languages(name, obeyed):
             long = [text for text in said if len(text) > 4]
             found += [v for text in long for v in prose.violations(text, language)]
             found += [v for t in said for v in test_terms.refused(t, test_terms.TERMS)]
-        obeyed(f"{name}: {language}: {v}" for v in found)
+        no_violations(f"{name}: {language}: {v}" for v in found)
 
 
 @pytest.mark.parametrize("name", NAMES)

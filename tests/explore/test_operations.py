@@ -8,7 +8,7 @@ from torch.nn import functional as F
 
 from snippets.rms_norm.reference import rms_norm
 from tests.explore.conftest import bits, floats, loaded
-from tests.explore.judge import excess
+from tests.explore.float_error import excess
 
 D = 6
 FACTOR = 3  # as for the decoder

@@ -78,15 +78,19 @@ def test_enough_of_every_kind():
     assert len(tasks) + len(list((SNIPPETS / "spot_the_bug").glob("*.py"))) >= 20
 
 
-def test_each_id_is_unique(obeyed):
+def test_each_id_is_unique(no_violations):
     for rows in (BANK, ITEMS):
         names = [row["id"] for row in rows]
-        obeyed(f"{name} stands twice" for name in set(names) if names.count(name) > 1)
+        no_violations(
+            f"{name} stands twice" for name in set(names) if names.count(name) > 1
+        )
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row["id"])
-def test_evidence_leads_somewhere(row, obeyed):
-    obeyed(f"{row['id']}: {v}" for entry in row["evidence"] for v in missing(entry))
+def test_evidence_leads_somewhere(row, no_violations):
+    no_violations(
+        f"{row['id']}: {v}" for entry in row["evidence"] for v in missing(entry)
+    )
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row["id"])
@@ -102,19 +106,19 @@ def test_code_is_in_snippets(row):
 
 
 @pytest.mark.parametrize("row", BANK, ids=lambda row: row["id"])
-def test_an_answer_speaks_the_names_of_the_field(row, obeyed):
+def test_an_answer_speaks_the_names_of_the_field(row, no_violations):
     answer = "\n\n".join(
         text["zh"] for field, text in texts(row) if field != "question"
     )
     found = test_terms.unspoken(answer, test_terms.TERMS)
-    obeyed(f"{row['id']}: {v.partition(': ')[2]}" for v in found)
+    no_violations(f"{row['id']}: {v.partition(': ')[2]}" for v in found)
 
 
 @pytest.mark.parametrize("row", BANK, ids=lambda row: row["id"])
-def test_the_short_answer_takes_about_half_a_minute(row, obeyed):
+def test_the_short_answer_takes_about_half_a_minute(row, no_violations):
     shortest, longest = HALF_A_MINUTE
     took = {lang: seconds(row["short"][lang], lang) for lang in LANGUAGES}
-    obeyed(
+    no_violations(
         f"{row['id']}: {lang}: {time:.0f} s"
         for lang, time in took.items()
         if not shortest <= time <= longest
@@ -122,7 +126,9 @@ def test_the_short_answer_takes_about_half_a_minute(row, obeyed):
 
 
 @pytest.mark.parametrize("row", BANK, ids=lambda row: row["id"])
-def test_an_answer_is_opened_by_one_line_and_does_not_speak_of_the_site(row, obeyed):
+def test_an_answer_is_opened_by_one_line_and_does_not_speak_of_the_site(
+    row, no_violations
+):
     found = [
         f"{field}: {said[0]}"
         for field, text in texts(row)
@@ -133,7 +139,7 @@ def test_an_answer_is_opened_by_one_line_and_does_not_speak_of_the_site(row, obe
         opener = UNSPOKEN.sub(" ", row.get("opener", {lang: ""})[lang])
         if (length := len(ONE_LINE[lang].findall(opener))) > LONGEST_LINE[lang]:
             found.append(f"opener of {length} in {lang}")
-    obeyed(f"{row['id']}: {v}" for v in found)
+    no_violations(f"{row['id']}: {v}" for v in found)
 
 
 def test_one_line():

@@ -59,14 +59,14 @@ def test_each_item_stands_on_one_quiz_page(language):
     assert sorted(shown) == sorted(row["id"] for _, row in interview.items())
 
 
-def test_every_name_is_on_a_page(obeyed):
+def test_every_name_is_on_a_page(no_violations):
     empty = {
         g.replace("-", "_") for g in interview.GROUPS if not interview.questions(g)
     }
     for language in LANGUAGES:
         text = "".join(page.text for page in PAGES[language].values())
         names = (name for name in interview_pages.names() if name not in empty)
-        obeyed(n for n in names if f"[[ interview.{n} ]]" not in text)
+        no_violations(n for n in names if f"[[ interview.{n} ]]" not in text)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -26,20 +26,22 @@ def test_key(group, row):
 
 
 @pytest.mark.parametrize("group", interview.GROUPS)
-def test_keys_and_items_belong_together(group, obeyed):
+def test_keys_and_items_belong_together(group, no_violations):
     path = interview.KEYS / f"quiz_{group.replace('-', '_')}.py"
     body = ast.parse(path.read_text(encoding="utf-8")).body if path.is_file() else []
     functions = [node.name for node in body if isinstance(node, ast.FunctionDef)]
     found = {name for name in functions if not name.startswith("_")}
     wanted = {row["id"].replace("-", "_") for g, row in CHECKED if g == group}
-    obeyed(f"{path.name}: {name} decides no item" for name in sorted(found - wanted))
-    obeyed(f"{path.name} has no {name}" for name in sorted(wanted - found))
+    no_violations(
+        f"{path.name}: {name} decides no item" for name in sorted(found - wanted)
+    )
+    no_violations(f"{path.name} has no {name}" for name in sorted(wanted - found))
 
 
-def test_code_decides_each_item(obeyed):
+def test_code_decides_each_item(no_violations):
     """The quiz's page says so."""
     unchecked = [row["id"] for _, row in interview.items() if not row.get("check")]
-    obeyed(f"{name}: no check decides it" for name in unchecked)
+    no_violations(f"{name}: no check decides it" for name in unchecked)
 
 
 ABSOLUTE = {

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from scripts.site.reading import source
-from tests.browser.length import is_topical
+from tests.browser.page_length import is_topical
 
 SKIP = re.compile(r"<!-- *skip\b.*")
 REASON = re.compile(r"<!-- skip: \S.* -->")
@@ -149,15 +149,15 @@ def teaches(path: str) -> bool:
     return path.startswith("practice/") or is_topical(f"en/{path}")
 
 
-def test_code_in_sight_is_short(page, obeyed):
+def test_code_in_sight_is_short(page, no_violations):
     if teaches(page.path):
         found = too_long(page.text, source.SNIPPETS)
-        obeyed(f"{page.where}:{v}" for v in found)
+        no_violations(f"{page.where}:{v}" for v in found)
 
 
-def test_pages(page, obeyed):
+def test_pages(page, no_violations):
     found = violations(page.text, Path(page.path).stem, source.SNIPPETS)
-    obeyed(f"{page.where}:{v}" for v in found)
+    no_violations(f"{page.where}:{v}" for v in found)
 
 
 @pytest.fixture

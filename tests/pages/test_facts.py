@@ -80,8 +80,8 @@ def placeholders(words: dict) -> dict[str, set[str]]:
     }
 
 
-def test_pages(page, obeyed):
-    obeyed(f"{page.where}:{v}" for v in violations(page.text, known()))
+def test_pages(page, no_violations):
+    no_violations(f"{page.where}:{v}" for v in violations(page.text, known()))
 
 
 def problems(path: Path) -> list[str]:
@@ -109,8 +109,8 @@ def problems(path: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("path", RECORDS, ids=lambda p: f"{p.parent.name}/{p.name}")
-def test_record(path, obeyed):
-    obeyed(problems(path))
+def test_record(path, no_violations):
+    no_violations(problems(path))
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
@@ -121,19 +121,23 @@ def test_experiment_speaks_both_languages(name):
     assert placeholders(words["zh"]) == placeholders(words["en"])
 
 
-def test_what_is_rendered_is_up_to_date(obeyed):
+def test_what_is_rendered_is_up_to_date(no_violations):
     """Figures, outputs of snippets, executed labs."""
-    obeyed(f"{what} is stale or edited; run: make render" for what in render.stale())
+    no_violations(
+        f"{what} is stale or edited; run: make render" for what in render.stale()
+    )
 
 
-def test_no_figure_without_its_record(obeyed):
+def test_no_figure_without_its_record(no_violations):
     wanted = {
         figures.figure_path(path.stem, path.parent.name, lang)
         for path in RECORDS
         for lang in LANGUAGES
     }
     drawn = set(figures.FIGURES.glob("*/*.svg")) - set(diagram.FIGURES.glob("*.svg"))
-    obeyed(f"{p.relative_to(ROOT)} has no record" for p in sorted(drawn - wanted))
+    no_violations(
+        f"{p.relative_to(ROOT)} has no record" for p in sorted(drawn - wanted)
+    )
 
 
 KNOWN = {

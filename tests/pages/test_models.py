@@ -89,18 +89,20 @@ def test_form(row):
 
 
 @pytest.mark.parametrize("row", ROWS, ids=NAMES)
-def test_each_source_is_in_the_bibliography(row, obeyed):
+def test_each_source_is_in_the_bibliography(row, no_violations):
     known = citations.references()
-    obeyed(f"{row['model']}: no {key}" for key in row["source"] if key not in known)
+    no_violations(
+        f"{row['model']}: no {key}" for key in row["source"] if key not in known
+    )
 
 
-def test_each_architecture_is_one_of_the_package(obeyed):
+def test_each_architecture_is_one_of_the_package(no_violations):
     package = Path(importlib.util.find_spec("transformers").origin).parent
     files = package.glob("models/*/configuration_*.py")
     texts = [path.read_text(encoding="utf-8") for path in files]
     known = {name for text in texts for name in TYPE.findall(text)}
     asked = {row["architecture"] for row in ROWS} - {None}
-    obeyed(f"no architecture {name}" for name in sorted(asked - known))
+    no_violations(f"no architecture {name}" for name in sorted(asked - known))
 
 
 def test_enough_in_order_of_release():
@@ -138,7 +140,7 @@ def test_where_the_maker_s_code_can_be_read_it_is_the_source(name):
     assert not models.transcribed(row) and row["eps"]
 
 
-def test_a_class_and_its_models_agree(obeyed):
+def test_a_class_and_its_models_agree(no_violations):
     """Norm and gain of a line whose source is the class are what the class does."""
     lines = {
         line["architecture"]: line
@@ -158,10 +160,10 @@ def test_a_class_and_its_models_agree(obeyed):
         said = (row["norm"], row["gain"], row["placement"], row["qk_norm"] != "none")
         found = (line["kind"], line["gain"], line["placement"], bool(line["scope"]))
         if said != found:
-            obeyed([f"{row['model']}: {said}, the class {found}"])
+            no_violations([f"{row['model']}: {said}, the class {found}"])
 
 
-def test_the_side_of_rope_is_what_the_class_did(obeyed):
+def test_the_side_of_rope_is_what_the_class_did(no_violations):
     """Where its default has the norm; layers without RoPE have no side."""
     rows = {row["model"]: row for row in ROWS if row["qk_rope"]}
     for record in records.find("model_atlas"):
@@ -174,7 +176,7 @@ def test_the_side_of_rope_is_what_the_class_did(obeyed):
                 if entry[0] in ("q", "k", "qk", "kv")
             }
             if sides and row["qk_rope"] not in (sides - {"none"} or sides):
-                obeyed([f"{name}: {row['qk_rope']}, the class {sides}"])
+                no_violations([f"{name}: {row['qk_rope']}, the class {sides}"])
     assert len(rows) == sum(row["qk_norm"] != "none" for row in ROWS)  # all were read
     after = {name for name, row in rows.items() if row["qk_rope"] == "after"}
     assert after == {"Llama 4 Scout", "Hunyuan 7B", "nanochat"}
@@ -277,11 +279,11 @@ NAMES_COME_SECOND = re.compile(
 )
 
 
-def test_the_pages_claim_no_more_than_names_come_second(obeyed):
+def test_the_pages_claim_no_more_than_names_come_second(no_violations):
     """What a branch is called, and which tensor is the query, is read."""
     for page in ROOT.glob("docs/*/pages/practice/*.md"):
         said = NAMES_COME_SECOND.findall(page.read_text(encoding="utf-8"))
-        obeyed(f"{page.name}: {words}" for words in said)
+        no_violations(f"{page.name}: {words}" for words in said)
 
 
 def test_what_was_never_published_is_not_called_released():
@@ -302,10 +304,10 @@ def unpinned(bibliography: str) -> list[str]:
     ]
 
 
-def test_files_are_cited_at_a_commit_or_say_why_not(obeyed):
+def test_files_are_cited_at_a_commit_or_say_why_not(no_violations):
     """nanochat's cap changed on its main branch after the model was out."""
     text = citations.BIBLIOGRAPHY.read_text(encoding="utf-8")
-    obeyed(unpinned(text))
+    no_violations(unpinned(text))
     reasons = [entry for entry in re.split(r"\n(?=@)", text) if "unpinned" in entry]
     assert len(reasons) <= 5  # files of one hub, whose history no tool here reads
     assert all("https://huggingface.co/" in entry for entry in reasons)

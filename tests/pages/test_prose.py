@@ -15,29 +15,29 @@ def test_each_rule_refuses_its_bad_sentences_alone(rule):
     assert not [line for text in rule.good for line in rule.violations(text)]
 
 
-def test_pages(obeyed):
-    obeyed(
+def test_pages(no_violations):
+    no_violations(
         f"{page.where}:{line}"
         for page in (*ZH.values(), *EN.values(), *LABS)
         for line in prose.violations(page.text, page.lang)
     )
 
 
-def test_other_texts(obeyed):
+def test_other_texts(no_violations):
     texts = site_texts.everything()
     assert len(texts) > 3000
-    obeyed(
+    no_violations(
         f"{one.where}: {line.partition(': ')[2]}"
         for one in texts
         for line in prose.violations(one.text, one.language) + terms(one)
     )
 
 
-def test_files_that_readers_see(obeyed):
+def test_files_that_readers_see(no_violations):
     """Also code, tables of data and templates hold nothing of the workshop."""
     rules = [rule for rule in prose.RULES if rule.raw and not rule.language]
     files = [path for glob in SHOWN for path in sorted(ROOT.glob(glob))]
-    obeyed(
+    no_violations(
         f"{path.relative_to(ROOT)}:{line}"
         for path in files
         if path.is_file()

@@ -50,20 +50,20 @@ def embeds(text: str) -> list[tuple[str, str | None]]:
 
 
 @pytest.mark.parametrize("file", PROGRAMS)
-def test_markers(file, obeyed):
+def test_markers(file, no_violations):
     text = (source.SNIPPETS / file).read_text(encoding="utf-8")
-    obeyed(f"snippets/{file}: {v}" for v in violations(text))
+    no_violations(f"snippets/{file}: {v}" for v in violations(text))
 
 
 @pytest.mark.parametrize("file", PROGRAMS)
-def test_shown_whole_and_in_order(file, pages, obeyed):
+def test_shown_whole_and_in_order(file, pages, no_violations):
     text = (source.SNIPPETS / file).read_text(encoding="utf-8")
     showing = {}
     for page in pages:
         if any(name == file for name, _ in embeds(page.text)):
             showing[page.where] = unshown(file, text, embeds(page.text))
-    obeyed([] if showing else [f"snippets/{file} is on no page"])
-    obeyed(f"{where}: {file}: {v}" for where, vs in showing.items() for v in vs)
+    no_violations([] if showing else [f"snippets/{file} is on no page"])
+    no_violations(f"{where}: {file}: {v}" for where, vs in showing.items() for v in vs)
 
 
 def shown_above(file: str, shown: list[str]) -> set[str]:
@@ -98,10 +98,10 @@ def test_sections_read_as_mkdocs_reads_them(file):
         assert theirs == source.embedded(file, section)
 
 
-def test_every_folder_is_a_page(pages, obeyed):
+def test_every_folder_is_a_page(pages, no_violations):
     slugs = {Path(page.path).stem.replace("-", "_") for page in pages}
     folders = {Path(file).parent.as_posix() for file in FILES}
-    obeyed(f"snippets/{f} is no page's folder" for f in sorted(folders - slugs))
+    no_violations(f"snippets/{f} is no page's folder" for f in sorted(folders - slugs))
 
 
 ONE = "# --8<-- [start:one]\nx = 1\n# --8<-- [end:one]\n"

@@ -109,12 +109,12 @@ def unspeakable(text: str, lang: str) -> list[str]:
     return found
 
 
-def test_pages(page, obeyed):
+def test_pages(page, no_violations):
     found = violations(page.text, page.lang, page.topical)
     # Home is found by the site's name, a subject by its own page, not by a chapter.
     if page.path != "index.md" and not page.course:
         found += names(page.text)
-    obeyed(f"{page.where}:{v}" for v in found)
+    no_violations(f"{page.where}:{v}" for v in found)
 
 
 GOOD = """---

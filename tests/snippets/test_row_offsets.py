@@ -12,7 +12,7 @@ import torch
 from scripts.site.reading.source import ROOT
 from snippets.coding.triton_layer_norm import layer_norm_kernel
 from snippets.coding.triton_rms_norm import rms_norm_kernel
-from tests.kernel_gate import far, far_rows
+from tests.kernel_checks import far, far_rows
 from tests.wrong import variant
 
 WIDE = (".to", "tl.cast", "offset", "row_start")  # what gives an int64
@@ -77,12 +77,12 @@ def violations(text: str, name: str = "kernel") -> list[str]:
     return found
 
 
-def test_snippets(obeyed):
+def test_snippets(no_violations):
     files = sorted((ROOT / "snippets").rglob("*.py"))
     texts = {path: path.read_text(encoding="utf-8") for path in files}
     kernels = [path for path, text in texts.items() if "tl.program_id" in text]
     assert len(kernels) > 10
-    obeyed(
+    no_violations(
         found
         for path in kernels
         for found in violations(texts[path], str(path.relative_to(ROOT)))

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 from functools import cache
 
-from scripts.measure import facts as files
+from scripts.measure import fact_files as files
 from scripts.measure import records
 from scripts.site.data import citations
 from scripts.site.reading.files import read_text, where

@@ -14,7 +14,7 @@ from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File
 
 from scripts.measure import figures, svg
-from scripts.site.notebooks import page_notebooks, programs
+from scripts.site.notebooks import copied_programs, page_notebooks
 from scripts.site.notebooks.lab_source import EXECUTED, executed_path, sources, uri
 from scripts.site.reading.files import read_json
 
@@ -41,7 +41,7 @@ def add(files, config) -> None:
         read_json(path)  # which says what is wrong
         text = page_notebooks.dumps(page_notebooks.lab(path, config.extra["words"]))
         files.append(File.generated(config, download_uri(page), content=text))
-        programs.add(page, files, config)
+        copied_programs.add(page, files, config)
 
 
 def download_uri(file) -> str:

@@ -178,16 +178,16 @@ def test_reasons_are_for_people(reason, en, zh):
     assert words.reason_words(reason, "zh") == zh
 
 
-def test_reasons_of_the_record_are_put_in_words(obeyed):
+def test_reasons_of_the_record_are_put_in_words(no_violations):
     said = {row["reason"] for row in read.rows() if row["reason"]}
-    obeyed(
+    no_violations(
         f"no words for {reason!r}"
         for reason in said
         if not any(re.fullmatch(pattern, reason) for pattern, _ in words.REASONS)
     )
 
 
-def test_source_files_exist_and_hold_the_lines(obeyed):
+def test_source_files_exist_and_hold_the_lines(no_violations):
     """What a link leads to, looked up in the installed packages."""
     pytest.importorskip("transformers")
     roots = {
@@ -212,7 +212,7 @@ def test_source_files_exist_and_hold_the_lines(obeyed):
             wrong.append(f"{path} has no lines {first}-{last}")
         elif not lines[int(first) - 1].strip():
             wrong.append(f"{path}: line {first} is empty")
-    obeyed(sorted(wrong))
+    no_violations(sorted(wrong))
 
 
 @pytest.mark.parametrize(

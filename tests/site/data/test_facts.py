@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from scripts.measure import facts as files
+from scripts.measure import fact_files as files
 from scripts.measure import records
 from scripts.site.data import citations, facts
 from scripts.site.reading.source import SourceError

@@ -688,14 +688,14 @@ def english(module, name, variants) -> list[str]:
 
 
 @pytest.mark.parametrize("name", [*SUITES, *judge.listings()])
-def test_messages_are_chinese_on_the_chinese_page(name, chinese, obeyed):
+def test_messages_are_chinese_on_the_chinese_page(name, chinese, no_violations):
     room = "spot_the_bug" if name in judge.listings() else "coding"
     suite = importlib.import_module(f"tests.snippets.{room}.test_{name}")
     if room == "coding":
         wrong = [variant.make() for variant in variants(suite.JUDGED)]
     else:
         wrong = [suite.LISTING]
-    obeyed(english(chinese, name, wrong))
+    no_violations(english(chinese, name, wrong))
 
 
 def test_a_message_without_chinese_is_found(chinese, monkeypatch):

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import pytest
 import yaml
 
-from scripts.site.notebooks import lab_source, page_notebooks, programs
+from scripts.site.notebooks import copied_programs, lab_source, page_notebooks
 from scripts.site.notebooks.self_contained import program
 from scripts.site.pages.page_parts import has_code
 from scripts.site.reading.source import LANGUAGES, ROOT
@@ -51,7 +51,7 @@ def uris(language: str) -> list[str]:
 def copied(uri: str, language: str) -> list[Copied]:
     """What copying a page's blocks, and the page, hands over."""
     said = words(language)
-    made = programs.of(uri, language, URL.format(language), said)
+    made = copied_programs.of(uri, language, URL.format(language), said)
     if not made:
         return []
     cells, blocks, page = made
@@ -73,7 +73,7 @@ def copied(uri: str, language: str) -> list[Copied]:
 
 def outputs(uri: str, language: str) -> list[str]:
     """What a page shows below each of its own blocks."""
-    book = programs.book_of(uri, language, URL.format(language), words(language))
+    book = copied_programs.book_of(uri, language, URL.format(language), words(language))
     note = page_notebooks.note(words(language), "")
     code = [cell for cell in book["cells"] if cell["cell_type"] == "code"]
     own = [cell for cell in code if not cell["source"].startswith(note)]
@@ -227,8 +227,8 @@ def test_a_stub_comes_with_what_it_is_given():
 
 
 def test_a_block_that_runs_alone_needs_no_programs():
-    assert programs.of("learn/sixteen-bits.md", "en", "/", words("en")) is None
-    assert programs.of("reference/glossary.md", "en", "/", words("en")) is None
+    assert copied_programs.of("learn/sixteen-bits.md", "en", "/", words("en")) is None
+    assert copied_programs.of("reference/glossary.md", "en", "/", words("en")) is None
 
 
 def test_another_name_is_kept():

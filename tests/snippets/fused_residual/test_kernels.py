@@ -13,7 +13,7 @@ from snippets.rms_norm import reference
 from snippets.triton_rms_norm import launch
 from snippets.triton_rms_norm.forward import EARLY
 from snippets.triton_rms_norm.operator import rms_norm
-from tests.kernel_gate import (
+from tests.kernel_checks import (
     DTYPES,
     FAR,
     INTERPRETED,

@@ -4,7 +4,7 @@ import torch
 
 from snippets.fused_residual.one_row import by_rows
 from snippets.rms_norm import reference
-from tests.kernel_gate import (
+from tests.kernel_checks import (
     DTYPES,
     INTERPRETED,
     MATRICES,

@@ -16,7 +16,7 @@ from snippets.speed.byte_count import (
     bytes_per_element,
 )
 from snippets.triton_rms_norm.operator import rms_norm
-from tests.kernel_gate import draw, gains, gradients, leaves
+from tests.kernel_checks import draw, gains, gradients, leaves
 from tests.wrong import rejects
 
 

@@ -17,7 +17,7 @@ from snippets.memory_bound.soft_cap import (
     soft_cap_op,
 )
 from snippets.soft_capping import reference
-from tests.kernel_gate import (
+from tests.kernel_checks import (
     DTYPES,
     FAR,
     INTERPRETED,

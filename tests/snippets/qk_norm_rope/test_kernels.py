@@ -12,7 +12,7 @@ from snippets.qk_norm_rope.operator import (
     qk_norm_rope_op,
 )
 from snippets.rms_norm import reference
-from tests.kernel_gate import (
+from tests.kernel_checks import (
     DTYPES,
     FAR,
     INTERPRETED,

@@ -4,7 +4,7 @@ from snippets.qk_norm.rope import rotate
 from snippets.qk_norm_rope.one_head import by_heads
 from snippets.qk_norm_rope.operator import angles
 from snippets.rms_norm import reference
-from tests.kernel_gate import (
+from tests.kernel_checks import (
     DTYPES,
     INTERPRETED,
     assert_near,

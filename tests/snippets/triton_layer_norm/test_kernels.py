@@ -11,7 +11,7 @@ from snippets.triton_layer_norm.operator import (
 )
 from snippets.triton_rms_norm import launch
 from snippets.triton_rms_norm.forward import EARLY
-from tests.kernel_gate import (
+from tests.kernel_checks import (
     DTYPES,
     FAR,
     INTERPRETED,

@@ -2,7 +2,7 @@
 
 from snippets.layer_norm import reference
 from snippets.triton_layer_norm.one_row import by_rows
-from tests.kernel_gate import (
+from tests.kernel_checks import (
     DTYPES,
     INTERPRETED,
     MATRICES,

@@ -15,7 +15,7 @@ from snippets.triton_rms_norm.operator import (
     rms_norm_op,
 )
 from snippets.triton_rms_norm.rows import row_layout
-from tests.kernel_gate import (
+from tests.kernel_checks import (
     DTYPES,
     FAR,
     INTERPRETED,

@@ -4,7 +4,7 @@ import torch
 
 from snippets.rms_norm import reference
 from snippets.triton_rms_norm.walk import by_walking
-from tests.kernel_gate import (
+from tests.kernel_checks import (
     DTYPES,
     INTERPRETED,
     MATRICES,

@@ -113,6 +113,8 @@ if (!customElements.get("mock-interview")) {
       count: (label, n) => `${label}：${n}`,
     },
   };
+  const QUESTIONS = 10; // to begin with, and minutes for each
+  const MINUTES = 2;
   const RATINGS = ["known", "partly", "revise"];
   const POOLS = ["every", "forty", "public"]; // ?from= in the address
   const SOURCES = {
@@ -274,7 +276,7 @@ if (!customElements.get("mock-interview")) {
         set(words.source, ...sources),
         set(words.level, ...boxes("level", this.levels)),
         set(words.group, ...boxes("group"), button(words.groups, () => tick(true)), button(words.none, () => tick(false))),
-        make("div", { className: "mock-amounts" }, amount("number", words.number, 10, 1, 200, 1), amount("minutes", words.minutes, 2, 0.5, 60, 0.5)),
+        make("div", { className: "mock-amounts" }, amount("number", words.number, QUESTIONS, 1, 200, 1), amount("minutes", words.minutes, MINUTES, 0.5, 60, 0.5)),
         choice("checkbox", "follow", "yes", words.follow, true),
         fitting,
         make("div", { className: "mock-buttons" }, start, ...(Object.keys(marks.rated).length ? [forget] : [])),

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from scripts.measure import figures, things
+from scripts.measure import figures, series_colours
 from scripts.measure.records import ROOT, RecordError
 from scripts.site.pictures import diagram
 from scripts.site.pictures.diagram import NORM, SERIES, Canvas
@@ -35,7 +35,7 @@ def test_a_second_colour_is_refused(drawn):
 
 def test_grey_is_free_and_so_is_a_name_without_a_colour():
     drawn = [("Post-Norm", figures.MUTED), ("blocks frozen", SERIES[3])]
-    assert things.misplaced(drawn, SERIES) == []
+    assert series_colours.misplaced(drawn, SERIES) == []
 
 
 WORDS = "\n".join(
@@ -44,9 +44,9 @@ WORDS = "\n".join(
 )
 
 
-@pytest.mark.parametrize("name", things.THINGS)
+@pytest.mark.parametrize("name", series_colours.COLOURED)
 def test_a_thing_is_labelled_so_in_some_figure(name):
-    place, labels = things.THINGS[name]
+    place, labels = series_colours.COLOURED[name]
     assert 0 <= place < len(SERIES)
     written = [re.sub(r" ?\d+$", "", label) for label in labels]  # a number is a fact
     assert [label for label in written if f": {label}" not in WORDS] == []
@@ -76,4 +76,4 @@ def test_live_figures_agree():
         )
         own = [rule for rule in rules if "--figure-ink" not in rule]
         colours = {n for rule in own for n in re.findall(r"--figure-(\d)", rule)}
-        assert colours == {str(things.PLACES[name] + 1)}
+        assert colours == {str(series_colours.PLACES[name] + 1)}

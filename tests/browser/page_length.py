@@ -12,8 +12,8 @@ TOPICAL = (
     "kernels",
     "claims",
 )
-MOST_SCREENS, MOST_OF_A_CHAPTER = 12, 5
-MOST_OF_A_FORK = 7  # of a page whose deeper sections are folded
+MAX_SCREENS, MAX_SCREENS_OF_A_CHAPTER = 12, 5
+MAX_SCREENS_WITH_FORK = 7  # of a page whose deeper sections are folded
 # One number in so many characters at most: denser Chinese prose is read as a table.
 CHARACTERS_A_NUMBER = 40
 
@@ -64,8 +64,8 @@ class Length:
 
     def problems(self) -> list[str]:
         found = []
-        most = MOST_OF_A_FORK if self.forked else MOST_SCREENS
-        most = MOST_OF_A_CHAPTER if is_chapter(self.path) else most
+        most = MAX_SCREENS_WITH_FORK if self.forked else MAX_SCREENS
+        most = MAX_SCREENS_OF_A_CHAPTER if is_chapter(self.path) else most
         if self.screens > most:
             found.append(f"longer than {most} screens: {self}")
         prose = self.path.startswith("zh/") and not is_chapter(self.path)

@@ -124,7 +124,7 @@ def covered(figure) -> int:
         ("norm_prediction", "qk_update_loss", "running_maximum_loss"),
     ),
 )
-def test_figures(experiment, obeyed):
+def test_figures(experiment, no_violations):
     """Its text and its section say what it shows, and each line can be seen."""
     module, record = records.load_experiment(experiment), records.find(experiment)[0]
     facts, spared = module.facts(record), DERIVED.get(experiment, r"(?!)")
@@ -133,7 +133,7 @@ def test_figures(experiment, obeyed):
     names += [name for text in PAGES for name in beside(text, experiment)]
     names = [name for name in names if ALONE.fullmatch(facts.get(name, ""))]
     figure = draw(module, record, "en")
-    obeyed(missing(seen(figure), facts, names))
+    no_violations(missing(seen(figure), facts, names))
     assert covered(figure) <= COVERED.get(experiment, 0)
     pyplot.close(figure)
 

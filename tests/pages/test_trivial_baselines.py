@@ -51,13 +51,13 @@ def violations(text: str, lang: str) -> list[str]:
 
 
 @pytest.mark.parametrize("lang", ["zh", "en"])
-def test_pages(lang, obeyed):
+def test_pages(lang, no_violations):
     folder = ROOT / "docs" / lang / "pages"
     told = ""
     for path in sorted(folder.rglob("*.md")):
         name = path.relative_to(folder).with_suffix("").as_posix()
         text = path.read_text(encoding="utf-8")
-        obeyed(f"{lang} {name}: {each}" for each in violations(text, lang))
+        no_violations(f"{lang} {name}: {each}" for each in violations(text, lang))
         told += text
     for name in RIVALS:
         assert f"[[ figures.{name} ]]" in told, name

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from tests.browser.length import (
-    MOST_OF_A_CHAPTER,
-    MOST_OF_A_FORK,
-    MOST_SCREENS,
+from tests.browser.page_length import (
+    MAX_SCREENS,
+    MAX_SCREENS_OF_A_CHAPTER,
+    MAX_SCREENS_WITH_FORK,
     Length,
     is_chapter,
     is_topical,
@@ -31,7 +31,7 @@ def page(site, open_page):
 def test_a_planted_long_page_fails(page, browser_checks):
     page.evaluate(ADD, SENTENCE * 400)
     length = measure(page, PAGE)
-    assert length.screens > MOST_SCREENS
+    assert length.screens > MAX_SCREENS
     assert any("longer than" in problem for problem in length.problems())
     browser_checks.add(1)
 
@@ -81,15 +81,15 @@ def test_a_digit_in_a_name_is_no_number(text, numbers, page, browser_checks):
 
 
 def test_a_chapter_is_short_and_may_hold_numbers():
-    chapter = Length("zh/learn/dropped-mean/", MOST_OF_A_CHAPTER, 400, 100, 15)
+    chapter = Length("zh/learn/dropped-mean/", MAX_SCREENS_OF_A_CHAPTER, 400, 100, 15)
     assert is_chapter(chapter.path) and not is_topical(chapter.path)
     assert chapter.problems() == []
-    (problem,) = replace(chapter, screens=MOST_OF_A_CHAPTER + 0.1).problems()
+    (problem,) = replace(chapter, screens=MAX_SCREENS_OF_A_CHAPTER + 0.1).problems()
     assert "longer than 5 screens" in problem
 
 
 def test_a_page_with_a_fork_is_half_as_long():
-    page = Length("en/rmsnorm/rms-norm/", MOST_OF_A_FORK + 0.1, 400, 1, 15)
+    page = Length("en/rmsnorm/rms-norm/", MAX_SCREENS_WITH_FORK + 0.1, 400, 1, 15)
     assert page.problems() == []
     (problem,) = replace(page, forked=True).problems()
     assert "longer than 7 screens" in problem

@@ -8,7 +8,7 @@ colours by their place in its own list.
 from collections.abc import Iterable
 
 # Name of an arm: its place among figures.SERIES, and how figures label it.
-THINGS: dict[str, tuple[int, list[str]]] = {
+COLOURED: dict[str, tuple[int, list[str]]] = {
     "post": (0, ["Post-Norm"]),
     "pre": (1, ["Pre-Norm", "Pre-LN"]),
     "deepnorm": (2, ["DeepNorm"]),
@@ -24,7 +24,7 @@ THINGS: dict[str, tuple[int, list[str]]] = {
     "qk_clip": (3, ["QK-Clip 100"]),
 }
 # Arms that stand beside these in one figure.
-BESIDE = {
+BESIDE_THEM = {
     "attention_norm": 3,
     "both": 4,  # QK-Norm and a cap
     "branch_output": 3,
@@ -38,8 +38,10 @@ BESIDE = {
     "scaled": 5,
     "scaling": 2,
 }
-PLACES = BESIDE | {
-    word: place for name, (place, labels) in THINGS.items() for word in (name, *labels)
+PLACES = BESIDE_THEM | {
+    word: place
+    for name, (place, labels) in COLOURED.items()
+    for word in (name, *labels)
 }
 
 
