@@ -576,7 +576,7 @@ def plot(record, words):
     depths, rates = _depths(record), _rates(record)
     most = depths[-1]
     figure, (worth, stream, tuning) = figures.new_figure(
-        words, record, rows=3, height=7.6
+        words, record, rows=3, height=6.6
     )
 
     for arm in ARMS:

@@ -447,7 +447,7 @@ def plot(record, words):
         ("" if warm else f"{layers} {words['layers']}") + f"{100 * warm:.0f} %"
         for layers, warm, _ in lines
     ]
-    figure, axes = figures.new_figure(words, record, rows=4, height=8.6)
+    figure, axes = figures.new_figure(words, record, rows=4, height=7.8)
     found = {
         (variant, layers, warm, rate): _runs(
             record, variant=variant, layers=layers, warm_up=warm, learning_rate=rate
@@ -475,13 +475,11 @@ def plot(record, words):
                 tiles.setdefault(ceil(SHADES * max(depth, 0)), []).append(
                     [(left, top), (right, top), (right, low), (left, low)]
                 )
-                axis.text(
-                    x, y - 0.05, number(middle[cell], 2), ha="center", va="center"
-                )
+                axis.text(x, y - 0.1, number(middle[cell], 2), ha="center", va="center")
                 failed = sum(_failed(row, frequencies) for row in found[cell])
                 for i in range(failed):
                     at = x + 0.13 * (i - (failed - 1) / 2)
-                    dots.append([(at - 0.004, y + 0.34), (at + 0.004, y + 0.34)])
+                    dots.append([(at - 0.004, y + 0.37), (at + 0.004, y + 0.37)])
         for shade, shapes in sorted(tiles.items()):
             blue = dict(facecolor=figures.SERIES[0], alpha=0.5 * shade / SHADES)
             draw(axis, shapes, linewidth=0, **(blue if shade else grey))
