@@ -315,11 +315,18 @@ def the_final_logit_cap_protects_attention():
 
 def mask_and_cap_may_be_swapped():
     future = torch.tensor([False, False, True, True])
-    logits = torch.tensor([-200.0, -201.0, 0.0, 0.0])
-    right = soft_cap(logits, 50.0).masked_fill(future, -torch.inf).softmax(dim=-1)
-    wrong = soft_cap(logits.masked_fill(future, -torch.inf), 50.0).softmax(dim=-1)
-    assert right[future].sum() == 0 and wrong[future].sum() > 0.49
-    return {"a query that dislikes all visible keys": torch.allclose(right, wrong)}
+    cases = {}
+    for name, visible in {
+        "logits of ordinary size": [2.0, -3.0],
+        "a query that dislikes all visible keys": [-200.0, -201.0],
+    }.items():
+        logits = torch.tensor([*visible, 0.0, 0.0])
+        right = soft_cap(logits, 50.0).masked_fill(future, -torch.inf).softmax(dim=-1)
+        wrong = soft_cap(logits.masked_fill(future, -torch.inf), 50.0).softmax(dim=-1)
+        assert right[future].sum() == 0
+        cases[name] = torch.allclose(right, wrong)
+    assert wrong[future].sum() > 0.49  # of the last query
+    return cases
 
 
 def the_final_cap_does_not_change_generation():

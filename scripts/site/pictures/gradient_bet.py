@@ -31,10 +31,11 @@ WORDS = {
         "small": "gradient ≤ 1e-7",
         "large": "≥ 1e-3",
         "verdict": "At this learning rate only Pre-Norm learns. Post-Norm ends worse "
-        "than embedding and output head alone ({no_layers_opening}): its middle layers "
-        "get little gradient. At a third of the rate it learns too.",
+        "than embedding, norm and output head alone ({no_layers_opening}). Its middle "
+        "layers get little gradient, and its tokens come close to one vector; the runs "
+        "do not say which is the cause. At a third of the rate it learns too.",
         "setting": "The task: name the largest token so far. Adam at "
-        "{opening_rate} without warm-up; the losses are medians of five starts.",
+        "{opening_rate} without warm-up; losses: medians of five starts, maps: one.",
         "why": "Why?",
         "train": "Train them yourself",
         "alt": "Maps of the gradient by layer and step. Pre-Norm stays coloured in all "
@@ -51,11 +52,12 @@ WORDS = {
         "layer": "一行一层，最下面是嵌入",
         "small": "梯度 ≤ 1e-7",
         "large": "≥ 1e-3",
-        "verdict": "在这个学习率下，只有 Pre-Norm 学得会。Post-Norm 最后比只有嵌入和"
-        "输出层的模型（{no_layers_opening}）还差：中间几层的梯度很小。"
+        "verdict": "在这个学习率下，只有 Pre-Norm 学得会。Post-Norm 最后比只有嵌入、"
+        "归一化和输出层的模型（{no_layers_opening}）还差。中间几层的梯度很小，"
+        "各个 token 也接近同一个向量，哪个是原因，这些训练说明不了。"
         "学习率降到三分之一，它也学得会。",
         "setting": "任务：说出到目前为止最大的 token。Adam，学习率 {opening_rate}，"
-        "不预热；损失是五个起点的中位数。",
+        "不预热；损失是五个起点的中位数，图是其中一个。",
         "why": "为什么？",
         "train": "自己训练",
         "alt": "两幅梯度图，横轴是步，纵轴是层。Pre-Norm 各层一直有颜色，Post-Norm "
