@@ -41,7 +41,7 @@ def find(tape: Tape, trace, known: dict) -> tuple[list[Call], list[tuple]]:
         call = _norm_at(tape, at, parent, done)
         if call is not None:
             found.append(call)
-        elif _of_rows(step):
+        elif _of_rows(step, parent):
             unread.append((parent.path, step.name, step.where))
     _name(found, trace)
     return found, list(dict.fromkeys(unread))
@@ -59,7 +59,7 @@ def _is_root(step) -> bool:
     return step.name in POWERS and power in (-0.5, 0.5)
 
 
-def _of_rows(step) -> bool:
+def _of_rows(step, parent: Call) -> bool:
     """Whether a root is one of rows: one number each, or a norm function's rows."""
     if step.name in WHOLE:
         return True
@@ -67,7 +67,9 @@ def _of_rows(step) -> bool:
     (given, *_) = tensors_in(step.args)
     if step.name in ("norm", "vector_norm", "std", "std_mean"):
         return given.ndim > 2 and given.shape[-1] >= 8 and out.numel() > 1
-    return out.ndim > 2 and out.shape[-1] == 1 and out.numel() > 1
+    rows = [s.shape[:-1] for s in parent.inputs]
+    kept = out.ndim > 2 and out.shape[-1] == 1  # keepdim
+    return out.numel() > 1 and (kept or out.shape in rows)
 
 
 def innermost(trace, time: float):

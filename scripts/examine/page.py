@@ -8,6 +8,7 @@ from scripts.examine.text import (
     entry_line,
     heading,
     layers_of,
+    no_faults,
     row_lines,
 )
 from scripts.examine.words import WORDS
@@ -95,7 +96,7 @@ def _clean(lines):
 def _faults(report: dict, language: str) -> str:
     words = WORDS[language]
     if not report["faults"]:
-        return f"<p><strong>{words['no-faults']}</strong></p>\n"
+        return f"<p><strong>{no_faults(report, language)}</strong></p>\n"
     lines = [entry_line(entry, language) for entry in report["faults"]]
     return f'<div class="fault"><h3>{words["faults"]}</h3>\n{_list(lines)}</div>\n'
 

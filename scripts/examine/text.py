@@ -142,6 +142,12 @@ def difference_line(entry: list, language: str) -> str:
     return line
 
 
+def no_faults(report: dict, language: str) -> str:
+    """That nothing is wrong, no further than the layers were read."""
+    unread = any(row["placement"] is None for row in report["rows"])
+    return WORDS[language]["no-faults-read" if unread else "no-faults"]
+
+
 def text(report: dict, language: str) -> str:
     """The whole report, with a line break at its end."""
     words = WORDS[language]
@@ -158,7 +164,7 @@ def text(report: dict, language: str) -> str:
         parts.append(words["faults"] + count)
         parts += [f"! {entry_line(entry, language)}" for entry in report["faults"]]
     else:
-        parts.append(words["no-faults"])
+        parts.append(no_faults(report, language))
     if report["remarks"]:
         parts += ["", words["remarks"]]
         parts += [f"- {entry_line(entry, language)}" for entry in report["remarks"]]

@@ -298,13 +298,13 @@ def _floor(cell: dict) -> float:
 
 
 def _ahead_from(cells: dict, threads: str, direction: str, norm: str) -> str:
-    """The least size from which on the kernel is the fastest at every size."""
+    """The least size from which on the kernel leads by more than the noise floor."""
     least = "—"
     for (each, way, _), cell in sorted(cells.items(), key=lambda c: -c[0][2]):
         if (each, way) != (threads, direction):
             continue
         others = min(_middle(cell[norm, p]["seconds"]) for p in (TORCH, COMPILED))
-        if _middle(cell[norm, KERNEL]["seconds"]) >= others:
+        if others / _middle(cell[norm, KERNEL]["seconds"]) <= 1 + _floor(cell):
             break
         least = spread.size(_moved(cell[norm, KERNEL]))
     return least

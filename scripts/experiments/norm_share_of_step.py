@@ -34,7 +34,7 @@ NORMS = tuple(f"{family}_{made}" for family in FAMILIES for made in MADE)
 MODES = ("eager", "compiled")
 STEPS = ("training", "decoding")
 ROUNDS, CALLS = 16, 2
-COSTS = {"eager": (5, 2), "compiled": (40, 20)}  # seconds, assumed
+COSTS = {"eager": (15, 2), "compiled": (50, 20)}  # seconds, assumed
 SHOWN = ("d", "blocks", "batch", "time", "sequences")
 SIZES = {
     "tiny": dict(

@@ -472,4 +472,7 @@ def _finish(run: _Run, root: Path, outcome: Outcome) -> None:
         _say(f"{run.name}: wrote {record.machine}/{path.name}{instead}")
     run.journal.drop()
     run.handed_on.unlink(missing_ok=True)
-    record_path(run.name, record.machine, run.cache).unlink(missing_ok=True)
+    if run.cache == CACHE or run.size == "tiny":
+        record_path(run.name, record.machine, run.cache).unlink(missing_ok=True)
+    else:  # a named folder may be all that comes back from a lent machine
+        save(record, run.cache)

@@ -371,6 +371,14 @@ def test_an_unfinished_run_leaves_a_partial_record(places, monkeypatch, capsys):
     assert accept.accept(_partial(places), **filing)
     whole = runner.measure(["squares"], "small", clock=clock, **places).written[0]
     assert records.load(whole).steps is None
+    assert _partial(places).read_bytes() == whole.read_bytes()  # it comes back whole
+
+
+def test_what_lies_in_the_usual_folder_has_served(places, monkeypatch):
+    monkeypatch.setattr(runner, "CACHE", places["cache"])
+    _interrupted(places, monkeypatch, at=1)
+    assert _partial(places).exists()
+    assert runner.measure(["squares"], "small", **places).written
     assert not _partial(places).exists()
 
 

@@ -84,13 +84,13 @@ const OPENING = { cell: String(at(0, 4, 1)), value: "4", batch: "2", padding: "c
 const PRESETS = [
   {
     claim: "the-causal-mask-keeps-a-decoder-causal",
-    verdict: "wrong",
+    verdict: "holds-when",
     state: OPENING,
     en: "A causal mask keeps a decoder causal",
     zh: "有因果掩码就看不到未来",
     shows: {
-      en: "Wrong with BatchNorm in training: the last position has moved the earlier ones.",
-      zh: "训练中的 BatchNorm 说明它错了：最后一个位置动了，更早的位置也跟着变。",
+      en: "Not with BatchNorm in training: the last position has moved the earlier ones. With LayerNorm it holds.",
+      zh: "训练中的 BatchNorm 不行：最后一个位置动了，更早的位置也跟着变。换成 LayerNorm 就成立。",
     },
   },
   {

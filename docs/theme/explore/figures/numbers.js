@@ -106,13 +106,13 @@ const PRESETS = [
   },
   {
     claim: "the-order-of-cast-and-gain-does-not-matter",
-    verdict: "wrong",
+    verdict: "holds-when",
     state: { ...OPENING, row: "1.2, -0.4, 0.7, 2.1, -1.3, 0.2", gain: "1.3", format: "bfloat16" },
     en: "Cast order does not matter",
     zh: "转换顺序无所谓",
     shows: {
-      en: "Wrong: the two orders differ in the last bit, and the later cast is the nearer one.",
-      zh: "错误：两种顺序在最后一位上不同，后转换的更接近精确值。",
+      en: "Only while the gain is one: here the two orders differ in the last bit, and the later cast is the nearer one.",
+      zh: "只在增益等于 1 时成立：这里两种顺序在最后一位上不同，后转换的更接近精确值。",
     },
   },
   {
