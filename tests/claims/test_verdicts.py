@@ -6,7 +6,7 @@ import pytest
 
 from scripts.site.data import claims
 
-MODULES = {t: f"tests.claims.{t.replace('-', '_')}" for t in claims.topics()}
+MODULES = {t: f"tests.claims.{claims.check_file(t).stem}" for t in claims.topics()}
 pytest.register_assert_rewrite(*MODULES.values())
 CHECKED = [(topic, row) for topic, row in claims.everything() if row.get("check")]
 

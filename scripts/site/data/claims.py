@@ -10,6 +10,7 @@ old anchor stays there, and leads to where the row is.
 
 import os
 import re
+from pathlib import Path
 from urllib.parse import urlencode
 
 from scripts.site.data import bilingual as data_rows
@@ -22,6 +23,7 @@ CHECKS = ROOT / "tests" / "claims"
 VERDICTS = ("holds", "holds-when", "wrong", "open")
 KINDS = ("code", "arithmetic", "record", "example")  # of checks
 FIELDS = {"id", "claim", "verdict", "correct", "page"}
+TEXTS = ("claim", "correct", "instead")  # in both languages
 OPTIONAL = {"met", "check", "cite", "top", "instead", "dare", "was"}
 UNPINNED = re.compile(r"^https://github\.com/.*/blob/(?![0-9a-f]{40}/)")
 MARKS = {"holds": "✓", "holds-when": "△", "wrong": "✗", "open": "○"}
@@ -119,7 +121,7 @@ def problem_of(row) -> str | None:
         return f"was: no topic {row['was']}"
     if row.get("check", "code") not in KINDS:
         return f"check is none of {', '.join(KINDS)}"
-    for field in ("claim", "correct", *(["instead"] if "instead" in row else [])):
+    for field in (each for each in TEXTS if each in row):
         if problem := data_rows.problem_of_text(field, row[field]):
             return problem
     if ("top" in row) != ("instead" in row):
@@ -141,10 +143,14 @@ def check_name(row: dict) -> str:
     return row["id"].replace("-", "_")
 
 
+def check_file(topic: str) -> Path:
+    """The file of a topic's checks."""
+    return CHECKS / f"{topic.replace('-', '_')}.py"
+
+
 def check_source(topic: str, row: dict) -> str:
     """The function that decides a row, with all of its file that it needs."""
-    path = CHECKS / f"{topic.replace('-', '_')}.py"
-    return source.complete(path, check_name(row))
+    return source.complete(check_file(topic), check_name(row))
 
 
 def topic_list(topic: str, language: str) -> str:
