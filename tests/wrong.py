@@ -12,6 +12,7 @@ import pytest
 from scripts.site.data import known_wrong as changes_of_text
 from scripts.site.data.reference_lists import REJECTED, changes, rejected_suites
 from scripts.site.reading.source import ROOT
+from tests.lanes import first_quick
 
 
 def variant(right, name: str, changes: str | list[str]):
@@ -98,9 +99,13 @@ def suite(right, checks: list[Callable], made=None, **kinds) -> tuple:
     return test_right, rejects(right, checks, made, **kinds)
 
 
-def rejects(right, checks: list[Callable], made=None, **kinds) -> Callable:
-    """A test of each wrong version of ``right``: one of the checks fails on it."""
+def rejects(right, checks: list[Callable], made=None, slow=False, **kinds) -> Callable:
+    """A test of each wrong version of ``right``: one of the checks fails on it.
+
+    ``slow``, for code that a compiler takes seconds for: `make test` judges the first.
+    """
     known = variants(right, made, **kinds)
+    known = first_quick(*known) if slow else known
 
     @pytest.mark.parametrize("wrong", known, ids=lambda wrong: wrong.__name__)
     def test_known_wrong(wrong, known_wrong):

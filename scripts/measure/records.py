@@ -18,6 +18,7 @@ import tempfile
 import unicodedata
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 
@@ -134,6 +135,7 @@ def _by_values(rows: list[dict], names: tuple[str, ...]) -> dict[tuple, list[dic
 # What a cell may hold -----------------------------------------------------
 
 
+@cache  # rows repeat their words
 def _text_problem(text: str) -> str | None:
     if len(text) > LONGEST:
         return f"holds a text of {len(text)} characters; at most {LONGEST}"
@@ -248,6 +250,14 @@ def _provenance_problem(provenance: object) -> str | None:
 
 def problem(record: Record) -> str | None:
     """The first thing wrong with a whole record, in words."""
+    if words := _head_problem(record):
+        return words
+    found = rows_problem(record.columns, record.rows)
+    return f"row {found[0]} {found[1]}" if found else None
+
+
+def _head_problem(record: Record) -> str | None:
+    """The first thing wrong with all but the rows."""
     if not NAME.fullmatch(record.experiment):
         return f"experiment {record.experiment!r} is not a snake_case name"
     if not MACHINE.fullmatch(record.machine):
@@ -262,11 +272,7 @@ def problem(record: Record) -> str | None:
         return "columns are missing or named twice"
     if words := _cell_problem(record.columns):
         return f"the name of a column {words}"
-    if not record.rows:
-        return "no rows"
-    if found := rows_problem(record.columns, record.rows):
-        return f"row {found[0]} {found[1]}"
-    return None
+    return None if record.rows else "no rows"
 
 
 # Writing ------------------------------------------------------------------
@@ -417,7 +423,7 @@ def loads(text: str, name: str, path: Path | None = None) -> Record:
         named,
         path,
     )
-    if words := problem(record):
+    if words := _head_problem(record):  # its rows are right
         raise damaged(words)
     return record
 

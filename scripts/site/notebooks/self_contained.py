@@ -236,6 +236,7 @@ def _parted(node: ast.stmt) -> tuple[list[ast.stmt], list[list[ast.stmt]]]:
     return [node], []
 
 
+@cache
 def _reads(node: ast.stmt) -> set[str]:
     """Names that a statement reads, those of the scopes in it left out."""
     names = global_names(ast.unparse(node))
@@ -244,6 +245,7 @@ def _reads(node: ast.stmt) -> set[str]:
     return names
 
 
+@cache
 def _binds(node: ast.stmt) -> set[str]:
     """Names that a statement binds where it stands."""
     table = symtable.symtable(ast.unparse(node), "<cell>", "exec")

@@ -100,7 +100,7 @@ CHECKS = [
     check_views,
     check_upstream_gradients_that_are_views,
 ]
-test_right, test_known_wrong = suite(fused_norm, CHECKS)
+test_right, test_known_wrong = suite(fused_norm, CHECKS, slow=True)
 
 
 def test_the_streams():
