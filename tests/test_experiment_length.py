@@ -13,17 +13,17 @@ from scripts.measure.records import EXPERIMENTS, experiments
 
 MOST = 400
 LONGER = {
-    "batch_norm_in_transformer": 886,
-    "centring_ablation": 516,
-    "depth_limit": 557,
-    "norm_free": 549,
-    "normformer_speed": 591,
-    "qk_norm_stability": 503,
+    "batch_norm_in_transformer": 847,
+    "centring_ablation": 488,
+    "depth_limit": 534,
+    "norm_free": 527,
+    "normformer_speed": 568,
+    "qk_norm_stability": 475,
     "recipe_growth": 450,
-    "residual_growth": 630,
+    "residual_growth": 596,
     "token_similarity": 513,
     "warmup_causes": 592,
-    "warmup_sensitivity": 505,
+    "warmup_sensitivity": 479,
 }
 
 

@@ -499,38 +499,6 @@ def run(size: str, norm: str, padding: str, batch: int, steps: int) -> list[dict
     return rows
 
 
-def batching(size: str) -> list[dict]:
-    """Seconds for one training step of all runs of BatchNorm: a loop, and one call."""
-    import torch
-
-    from scripts.measure.batching import race
-    from scripts.measure.corpus import loss_of
-
-    setting = SIZES[size]
-    batch = setting["reference"]
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    seeds = [seed for _ in RATES for seed in SEEDS]
-    models = [fresh("BatchNorm", setting, seed).to(device) for seed in seeds]
-    rounds = {"rounds": 2} if size == "tiny" else {}
-    seconds = race(models, loss_of, batches(setting, "none", batch)(0), **rounds)
-    return [
-        {
-            "norm": "BatchNorm",
-            "padding": "none",
-            "batch": batch,
-            "steps": None,
-            "rate": None,
-            "seed": None,
-            "quantity": quantity,
-            "place": None,
-            "values": values,
-        }
-        for quantity, values in zip(
-            ("seconds_one_by_one", "seconds_together"), seconds, strict=True
-        )
-    ]
-
-
 def measure(size: str) -> list[Step]:
     """One step trains all learning rates and seeds of a norm at a batch size."""
     setting = SIZES[size]
@@ -554,13 +522,6 @@ def measure(size: str) -> list[Step]:
             cost=cell[3] * (2 + cell[2]) * (1.4 if cell[0] == "BatchNorm" else 1),
         )
         for cell in cells
-    ] + [
-        Step(
-            {"batching": "all runs"},
-            partial(batching, size),
-            timed=True,
-            cost=20 * (2 + reference),
-        )
     ]
 
 

@@ -72,7 +72,6 @@ SIZES = {
         steps=3,
         pieces=4,
         rates=(1e-3, 1e-2),
-        rounds=2,
     ),
     "small": dict(
         d=32,
@@ -246,26 +245,6 @@ def arm_runs(arm: str, setting: str, size: dict) -> list[dict]:
     return rows
 
 
-def batching(size: dict) -> list[dict]:
-    """Seconds for one training step of an arm's runs, one by one and together."""
-    import torch
-
-    from scripts.measure.batching import ROUNDS, race
-    from scripts.measure.corpus import loss_of
-
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    seeds = [seed for seed in SEEDS for _ in size["rates"]]
-    models = [fresh("layer_norm", "deep", size, seed).to(device) for seed in seeds]
-    text = torch.stack([pieces(size, seed, 1)[0] for seed in seeds]).to(device)
-    seconds = race(models, loss_of, (text,), rounds=size.get("rounds", ROUNDS))
-    return [
-        row("layer_norm", "deep", None, None, "during", quantity, values)
-        for quantity, values in zip(
-            ("seconds_one_by_one", "seconds_together"), seconds, strict=True
-        )
-    ]
-
-
 def measure(size: str) -> list[Step]:
     """One step trains all seeds and learning rates of one arm in one setting."""
     chosen = SIZES[size]
@@ -277,13 +256,6 @@ def measure(size: str) -> list[Step]:
         )
         for setting, arms in SETTINGS.items()
         for arm in arms
-    ] + [
-        Step(
-            {"batching": "all runs of an arm"},
-            partial(batching, chosen),
-            timed=True,
-            cost=float(chosen["steps"]),
-        )
     ]
 
 

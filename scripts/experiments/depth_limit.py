@@ -31,13 +31,11 @@ A row holds one quantity of one run in `values`; `blocks` says whether they were
 trained or frozen. loss: on held-out text, before and after training. gradient:
 before training, norms for the last feed-forward matrix of five layers, from the
 first over the quarters to the last. reference losses: of the three predictors on the
-same held-out text. seconds: for one step of all runs of a stack, one number for each
-round.
+same held-out text.
 """
 
 from functools import partial
 
-from scripts.measure.batching import ROUNDS, race
 from scripts.measure.design import Design, Run
 from scripts.measure.draw import band, log_ticks, name_axes
 from scripts.measure.experiment_words import design_words, figure_words
@@ -70,7 +68,6 @@ SIZES = {
         depths=(2, 3),
         rates=(1e-2, 4e-2),
         longer=[("post", 2, 3)],
-        rounds=2,
     ),
     "small": dict(
         d=16,
@@ -256,25 +253,6 @@ def reference_rows(size: dict) -> list[dict]:
     ]
 
 
-def batching(size: dict) -> list[dict]:
-    """Seconds for one step of all runs of a stack: a loop of models, and one call."""
-    import torch
-
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    layers = size["depths"][1]
-    seeds = SEEDS * len(size["rates"])
-    models = [fresh("pre", layers, size, seed).to(device) for seed in seeds]
-    generator = torch.Generator().manual_seed(0)
-    text = [sequences(size["batch"], size["context"], generator) for _ in models]
-    text = torch.stack(text).to(device)
-    found = race(models, loss_of, (text,), size.get("rounds", ROUNDS))
-    names = ("seconds_one_by_one", "seconds_together")
-    return [
-        row("pre", layers, "trained", size, 1, None, None, name, seconds)
-        for name, seconds in zip(names, found, strict=True)
-    ]
-
-
 def measure(size: str) -> list[Step]:
     """One step trains all seeds and learning rates of one stack."""
     setting = SIZES[size]
@@ -298,7 +276,6 @@ def measure(size: str) -> list[Step]:
         for arm, layers, frozen, steps in stacks
     ] + [
         Step({"quantity": "references"}, partial(reference_rows, setting), cost=1),
-        Step({"batching": "all runs"}, partial(batching, setting), timed=True, cost=1),
     ]
 
 

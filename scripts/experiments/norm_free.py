@@ -16,8 +16,8 @@ eighth, a quarter and half of the steps, each with its own schedule, since "fewe
 to the same loss" compares whole trainings, not points inside of one.
 
 A row holds one quantity of one run: `values` are held-out losses in nats per byte
-after the steps in `at`, null where the loss is not finite; or, for the control and the
-batching, the loss of the bytes' frequencies and seconds of rounds.
+after the steps in `at`, null where the loss is not finite; or, for the control, the
+loss of the bytes' frequencies.
 """
 
 from functools import partial
@@ -83,7 +83,6 @@ SIZES = {
 }
 EVALUATION = {"tiny": 1, "small": 16, "full": 16}  # batches of held-out pieces
 MOMENTS = (1 / 24, 1 / 12, 1 / 6, 1 / 4, 3 / 8, 1 / 2, 5 / 8, 3 / 4, 7 / 8, 1)
-ROUNDS = {"tiny": 2, "small": 9, "full": 9}
 
 
 def bare(arm: str, setting: dict):
@@ -292,26 +291,6 @@ def frequencies(size: str) -> list[dict]:
     return [row(None, None, None, None, "frequencies", None, [loss.item()])]
 
 
-def batching(size: str) -> list[dict]:
-    """Seconds of a training step of all runs: a loop of models, and one stack."""
-    import torch
-
-    from scripts.measure.batching import race
-
-    setting = SIZES[size]
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    seeds = [seed for _ in setting["rates"] for seed in SEEDS]
-    models = [fresh("rms_norm", setting, seed).to(device) for seed in seeds]
-    text = torch.stack([stream(size, seed)() for seed in seeds]).to(device)
-    found = race(models, loss_of_run, (text,), ROUNDS[size])
-    return [
-        row("rms_norm", setting["steps"], None, None, quantity, None, seconds)
-        for quantity, seconds in zip(
-            ("seconds_one_by_one", "seconds_together"), found, strict=True
-        )
-    ]
-
-
 def measure(size: str) -> list[Step]:
     """One step trains all seeds of one arm at every learning rate."""
     trained = [
@@ -328,8 +307,7 @@ def measure(size: str) -> list[Step]:
         for arm, share in trained
     ]
     steps.append(Step({"frequencies": size}, partial(frequencies, size), cost=0.01))
-    batched = Step({"batching": "all runs"}, partial(batching, size), True, cost=0.1)
-    return [*steps, batched]
+    return steps
 
 
 # What the page says -------------------------------------------------------

@@ -181,26 +181,6 @@ def train(arm: str, learning_rate: float, size: dict) -> list[dict]:
     ]
 
 
-def batching(size: dict) -> list[dict]:
-    """Seconds for one training step of all seeds of Pre-Norm, in two ways."""
-    import torch
-
-    from scripts.measure.batching import race
-    from scripts.measure.corpus import corpus, loss_of, sample
-
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    generators = [torch.Generator().manual_seed(seed) for seed in SEEDS]
-    texts = [sample(corpus()[0], size["batch"], size["context"], g) for g in generators]
-    models = [fresh("pre", size, seed).to(device) for seed in SEEDS]
-    seconds = race(models, loss_of, [torch.stack(texts).to(device)], size["rounds"])
-    return [
-        row("pre", size["d"], None, None, quantity, values)
-        for quantity, values in zip(
-            ("seconds_one_by_one", "seconds_together"), seconds, strict=True
-        )
-    ]
-
-
 def step_seconds(size: dict) -> list[dict]:
     """Seconds of one training step of one model of every arm, at two widths."""
     import time
@@ -246,18 +226,15 @@ def step_seconds(size: dict) -> list[dict]:
 
 
 def measure(size: str) -> list[Step]:
-    """One step trains all seeds of an arm at a learning rate; two steps time."""
+    """One step trains all seeds of an arm at a learning rate; one step times."""
     chosen = SIZES[size]
     trained = [
         Step({"arm": arm, "learning_rate": rate}, partial(train, arm, rate, chosen))
         for arm in ARMS
         for rate in rates_for(arm, chosen)
     ]
-    timed = [
-        Step({"timed": each.__name__}, partial(each, chosen), timed=True, cost=0.5)
-        for each in (batching, step_seconds)
-    ]
-    return trained + timed
+    step = partial(step_seconds, chosen)
+    return [*trained, Step({"timed": "step_seconds"}, step, timed=True, cost=0.5)]
 
 
 # What the page says -------------------------------------------------------

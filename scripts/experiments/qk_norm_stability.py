@@ -45,13 +45,12 @@ CAP = 50.0  # Gemma 2
 TAU = 100.0  # Kimi K2
 RATES = (3e-3, 1e-2, 3e-2, 1e-1, 3e-1, 1.0)
 SIZES = {
-    "tiny": dict(d=16, layers=2, heads=2, time=8, batch=2, steps=4, texts=4, rounds=2),
+    "tiny": dict(d=16, layers=2, heads=2, time=8, batch=2, steps=4, texts=4),
     "small": dict(d=32, layers=4, heads=2, time=32, batch=8, steps=300, texts=64),
     "full": dict(d=128, layers=6, heads=4, time=128, batch=16, steps=1500, texts=64),
 }
 ALL_RATES_AT_ONCE = ("tiny", "full")  # a GPU has room for them
 MOMENTS = (0, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1)
-ROUNDS = 9  # of the two ways to train all seeds
 VOCABULARY = 256
 
 
@@ -277,27 +276,6 @@ def frequencies(size: dict) -> list[dict]:
     return [row(None, None, None, "frequency_loss", [loss])]
 
 
-def batching(size: dict) -> list[dict]:
-    """Seconds for one training step of all seeds: a loop of models, and one call."""
-    import torch
-
-    from scripts.measure.batching import race
-    from scripts.measure.corpus import loss_of, sample
-
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    training, _ = texts(size)
-    models = [fresh("qk_norm", size, seed).to(device) for seed in SEEDS]
-    generator = torch.Generator().manual_seed(0)
-    pieces = [sample(training, size["batch"], size["time"], generator) for _ in SEEDS]
-    text = torch.stack(pieces).to(device)
-    seconds = race(models, loss_of, (text,), size.get("rounds", ROUNDS))
-    names = ("seconds_one_by_one", "seconds_together")
-    return [
-        row("qk_norm", None, None, name, values)
-        for name, values in zip(names, seconds, strict=True)
-    ]
-
-
 def measure(size: str) -> list[Step]:
     """One step trains all seeds of one kind of attention at one or all rates."""
     setting = SIZES[size]
@@ -313,12 +291,6 @@ def measure(size: str) -> list[Step]:
         for arm in ARMS
     ] + [
         Step({"loss": "byte frequencies"}, partial(frequencies, setting), cost=1.0),
-        Step(
-            {"batching": "all seeds"},
-            partial(batching, setting),
-            timed=True,
-            cost=4.0 * ROUNDS,
-        ),
     ]
 
 

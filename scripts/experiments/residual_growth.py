@@ -15,7 +15,7 @@ A run is called stuck when its final held-out loss is no number, or above 0.95
 of what the frequencies of the bytes alone give: then it learned no context.
 
 A row holds one quantity of one run; `values` has one number for each layer, or one
-number (losses), or one for each round (seconds). null stands for no number.
+number (losses). null stands for no number.
 """
 
 from functools import partial
@@ -48,7 +48,6 @@ SIZES = {
         steps=3,
         rates=(1e-3, 1e-2),
         held_out=4,  # pieces of `context` bytes
-        rounds=2,
         at_once=2,  # learning rates in one call
     ),
     "small": dict(
@@ -60,7 +59,6 @@ SIZES = {
         steps=250,
         rates=(6.25e-4, 2.5e-3, 1e-2, 4e-2),
         held_out=128,
-        rounds=9,
         at_once=1,
     ),
     "full": dict(
@@ -72,7 +70,6 @@ SIZES = {
         steps=600,
         rates=(2.5e-4, 1e-3, 4e-3, 1.6e-2),
         held_out=128,
-        rounds=9,
         at_once=4,
     ),
 }
@@ -237,36 +234,6 @@ def frequencies(size: dict) -> list[dict]:
     return [row(None, None, None, None, None, "frequency_loss", [loss])]
 
 
-def batching(size: dict) -> list[dict]:
-    """Seconds for a training step of all seeds: one by one, and together."""
-    import torch
-
-    from scripts.measure.batching import race
-    from scripts.measure.corpus import corpus, loss_of, sample
-
-    layers = size["depths"][0]
-    models = [fresh("pre", layers, size, seed).to(device()) for seed in SEEDS]
-    text = torch.stack(
-        [
-            sample(
-                corpus()[0],
-                size["batch"],
-                size["context"],
-                torch.Generator().manual_seed(seed),
-            )
-            for seed in SEEDS
-        ]
-    ).to(device())
-    loop, at_once = race(models, loss_of, (text,), size["rounds"])
-    return [
-        row("pre", layers, None, None, None, quantity, seconds)
-        for quantity, seconds in (
-            ("seconds_one_by_one", loop),
-            ("seconds_together", at_once),
-        )
-    ]
-
-
 def measure(size: str) -> list[Step]:
     """One step is one stack, untrained or trained with all seeds."""
     setting = SIZES[size]
@@ -291,7 +258,6 @@ def measure(size: str) -> list[Step]:
             for arm, layers in stacks
             for i in range(0, len(rates), few)
         ),
-        Step({"batching": "all seeds"}, partial(batching, setting), timed=True),
     ]
 
 

@@ -15,8 +15,8 @@ its held-out loss is not at least MARGIN below that of the frequencies. Among th
 failed, a run has diverged when its loss is no number or above its initial one.
 
 A row holds one quantity of one run: `values` are the held-out loss before and
-after training in nats per byte (null where it is no number), the loss of the
-frequencies, or seconds for one training step of all runs, one for each round.
+after training in nats per byte (null where it is no number), or the loss of
+the frequencies.
 """
 
 from functools import partial
@@ -53,7 +53,6 @@ SIZES = {
     ),
 }
 PIECES = {"tiny": 16, "small": 256, "full": 512}  # of held-out text
-ROUNDS = {"tiny": 2}  # of the race; else 9
 PARALLEL = True
 
 
@@ -216,28 +215,6 @@ def frequencies(name: str) -> list[dict]:
     return [row(None, None, (None, None, None), "frequencies", [loss.item()])]
 
 
-def batching(name: str) -> list[dict]:
-    """Seconds for one training step of all runs of the shallowest Pre-Norm stack."""
-    import torch
-
-    from scripts.measure.batching import ROUNDS as usual
-    from scripts.measure.batching import race
-
-    size = SIZES[name]
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    layers = size["depths"][0]
-    found = race(
-        stack("pre", layers, size, device),
-        loss_of,
-        texts(size, device)(0),
-        ROUNDS.get(name, usual),
-    )
-    return [
-        row("pre", layers, (None, None, None), f"seconds_{way}", seconds)
-        for way, seconds in zip(("one_by_one", "together"), found, strict=True)
-    ]
-
-
 def measure(size: str) -> list[Step]:
     """One step trains all learning rates, warm-ups and seeds of one stack."""
     depths = sorted(SIZES[size]["depths"], reverse=True)  # the long ones first
@@ -251,7 +228,6 @@ def measure(size: str) -> list[Step]:
         for variant in VARIANTS
     ] + [
         Step({"frequencies": "bytes"}, partial(frequencies, size), cost=0.1),
-        Step({"batching": "pre"}, partial(batching, size), timed=True, cost=1.0),
     ]
 
 

@@ -40,7 +40,7 @@ def test_rows(rows):
     shares = select(rows, quantity="share") + select(rows, quantity="hidden")
     assert all(0 < value < 1 for r in shares for value in r["values"])
     cells = [repr(step.cell) for step in centring_ablation.measure("tiny")]
-    assert len(set(cells)) == len(cells) == len(CELLS) + 1
+    assert len(set(cells)) == len(cells) == len(CELLS)
 
 
 def test_the_arms_are_what_they_say():
@@ -164,8 +164,6 @@ def test_facts_say_what_the_rows_say(record):
     base = {"layer_norm": 2.0, "rms_norm": 2.1, "centring": 2.4, "neither": 2.5}
 
     def values(row):
-        if row["stage"] == "during":
-            return [4.0, 4.0] if row["quantity"] == "seconds_one_by_one" else [2.0, 2.0]
         if row["quantity"] == "rms":
             return [1.0] * (len(row["values"]) - 1) + [7.0]
         if row["quantity"] != "loss":

@@ -34,10 +34,7 @@ def test_rows(rows):
         wanted = SEEDS if layers and blocks == "trained" else []
         assert [row["seed"] for row in found] == wanted
         assert all(len(row["values"]) == 5 for row in found)
-    for quantity in ("seconds_one_by_one", "seconds_together"):
-        (timed,) = select(rows, quantity=quantity)
-        assert len(timed["values"]) == TINY["rounds"]
-    assert len(rows) == (2 * 9 + 4) * 5 * 2 + 9 * 5 + 3 + 2
+    assert len(rows) == (2 * 9 + 4) * 5 * 2 + 9 * 5 + 3
 
 
 @pytest.mark.parametrize(
@@ -176,7 +173,6 @@ def made(record, loss):
         if quantity == "gradient":
             return [1e-6 if row["placement"] == "post" else 3.0, 1, 1, 1, 1.5]
         plain = {"unigram": 1.4, "last_token": 0.9, "best": 0.6}
-        plain |= {"seconds_one_by_one": 2.0, "seconds_together": 1.0}
         return [plain[quantity]] * len(row["values"])
 
     return with_values(record, values)

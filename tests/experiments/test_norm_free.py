@@ -32,7 +32,7 @@ def test_rows(rows):
                     assert all(value > 1 for value in row["values"])
     (guess,) = select(rows, quantity="frequencies")
     assert 2 < guess["values"][0] < log(256)
-    assert len(rows) == len(TINY["rates"]) * len(SEEDS) * (8 + 3 + 3) + 1 + 2
+    assert len(rows) == len(TINY["rates"]) * len(SEEDS) * (8 + 3 + 3) + 1
 
 
 def test_the_start_of_a_run_does_not_depend_on_rate_or_length(rows):

@@ -129,8 +129,6 @@ def told(record):
             return [19.0 - slope * step for step in (0, 2, 4, 6, 8)]
         if row["quantity"] == "seconds_step":
             return [3.0 if row["arm"] == "normformer" else 2.0] * 2
-        if row["quantity"] in ("seconds_one_by_one", "seconds_together"):
-            return [2.0 if row["quantity"] == "seconds_one_by_one" else 4.0] * 2
         return [2.0, 0.5]
 
     return with_values(record, values)

@@ -186,8 +186,6 @@ def test_facts_say_what_the_rows_say(record):
         arm, rate, quantity = row["arm"], row["rate"], row["quantity"]
         if quantity == "frequency_loss":
             return [3.0]
-        if quantity.startswith("seconds"):
-            return [2.0, 2.0] if quantity == "seconds_one_by_one" else [4.0, 4.0]
         if quantity == "clipped":
             return [0.25]
         count = len(row["values"])

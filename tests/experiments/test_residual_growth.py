@@ -34,9 +34,6 @@ def test_rows(rows):
                     assert all(0 < run["values"][0] < 20 for run in runs)
     (known,) = select(rows, quantity="frequency_loss")
     assert 2 < known["values"][0] < log(256)
-    for quantity in ("seconds_one_by_one", "seconds_together"):
-        (timed,) = select(rows, quantity=quantity)
-        assert len(timed["values"]) == TINY["rounds"]
 
 
 def test_arms_are_what_they_say():
@@ -134,8 +131,6 @@ def test_facts_say_what_the_rows_say(record):
 
     def values(row):
         quantity, count = row["quantity"], len(row["values"])
-        if quantity.startswith("seconds"):
-            return [2.0 if quantity.endswith("one") else 4.0] * count
         if quantity == "frequency_loss":
             return [3.0]
         loss = {"scaling": 1.5, "post": 2.9}.get(row["arm"], 2.0)

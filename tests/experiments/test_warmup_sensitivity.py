@@ -35,9 +35,6 @@ def test_rows(rows):
     assert all(log(2) < loss < 3 * log(256) for row in runs for loss in row["values"])
     (bytes_alone,) = select(rows, quantity="frequencies")
     assert 2.5 < bytes_alone["values"][0] < 4
-    for quantity in ("seconds_one_by_one", "seconds_together"):
-        (timed,) = select(rows, quantity=quantity)
-        assert len(timed["values"]) == 2
 
 
 def test_runs_of_a_seed_start_alike_and_end_apart(rows):
@@ -145,10 +142,6 @@ def made(record):
     def values(row):
         if row["quantity"] == "frequencies":
             return [3.0]
-        if row["quantity"] == "seconds_one_by_one":
-            return [2.0, 2.0]
-        if row["quantity"] == "seconds_together":
-            return [4.0, 4.0]
         fast = row["learning_rate"] == TINY["rates"][-1]
         if row["variant"] == "post" and fast:
             return [6.0, 1.5 if row["warm_up"] == 0.5 else 2.96]
