@@ -2,8 +2,8 @@
 
 ``python -m tests.affected_tests`` prints the arguments of pytest. Touched is what
 differs from the branch main, or from the last commit where there is no main: pages and
-their snippets, and test files. What else may depend on it, and the laws of the built
-site, are for ``make test``.
+their snippets, claims, records, and test files. What else may depend on it, and the
+laws of the built site, are for ``make test``.
 """
 
 import re
@@ -25,6 +25,8 @@ LAWS = (
 )
 PAGE = re.compile(r"docs/(?:zh|en)/pages/(?P<path>(?:.+/)?(?P<slug>[^/]+))\.md")
 SNIPPET = re.compile(r"(?:tests/)?snippets/(?P<folder>\w+)/.+")
+CLAIMS = re.compile(r"(?:docs/data|tests)/claims/\w[\w-]*\.(?:yml|py)")
+RECORD = re.compile(r"docs/(?:records|facts)/.+\.json")
 REJECTED = re.compile(r"docs/data/rejected/(?P<folder>\w+)\.yml")
 
 
@@ -60,6 +62,10 @@ def selected(paths: Iterable[str]) -> list[str]:
                 *showing(snippet["folder"]),
                 f"tests/snippets/{snippet['folder']}",
             }
+        elif CLAIMS.fullmatch(path):
+            found.add("tests/claims/test_verdicts.py")
+        elif RECORD.fullmatch(path):
+            found.add("tests/site/reading/test_generated.py")
         elif rejected := REJECTED.fullmatch(path):
             found.add(f"tests/snippets/{rejected['folder']}")
         elif re.fullmatch(r"tests/(.+/)?test_\w+\.py", path):
