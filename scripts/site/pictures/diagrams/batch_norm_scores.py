@@ -18,7 +18,7 @@ WORDS = {
         "own": "1  自己的 batch（和训练时一样）",
         "cut": "2  同上，未来换成别的文字",
         "exact": "3  大 batch 的统计量",
-        "running": "4  滑动平均（使用时）",
+        "running": "4  滑动平均（推理时）",
         "large": "大 batch",
         "tracked": "滑动平均",
         "leak": "偷看未来\n省下的损失",
