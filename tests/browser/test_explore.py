@@ -77,6 +77,7 @@ PAGES = {
     "numbers": "rmsnorm/low-precision/",
     "cells": "foundations/batch-norm-vs-layer-norm/",
     "geometry": "foundations/layer-norm/",
+    "backward": "foundations/layer-norm/",
     "attention": "attention/qk-norm/",
 }
 EVERY = [(language, name) for language in ("en", "zh") for name in PAGES]
@@ -166,8 +167,9 @@ def test_a_cell_is_chosen_in_a_panel(figure, browser_checks):
     browser_checks.add(2)
 
 
-def test_the_arrow_is_dragged(figure, browser_checks):
-    element = figure("en", "geometry")
+@pytest.mark.parametrize("name", first_quick("backward", "geometry"))
+def test_the_arrow_is_dragged(name, figure, browser_checks):
+    element = figure("en", name)
     page, held = element.page, "e => [...new FormData(e.querySelector('form'))].join()"
     before = element.evaluate(held)
     element.locator(".grip").scroll_into_view_if_needed()

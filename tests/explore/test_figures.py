@@ -10,11 +10,13 @@ from torch.nn import functional as F
 from scripts.site.data import claims
 from scripts.site.pictures import explore
 from scripts.site.reading.source import LANGUAGES
+from snippets.layer_norm.backward import layer_norm_backward
+from snippets.rms_norm.backward import rms_norm_backward
 from tests.pages import numbers, prose, test_numbers, test_terms
 from tests.pages.page_prose import EN
 
 NAMES = explore.names()
-MOST_BYTES = 60_000  # script and style of a page with one figure, compressed
+MOST_BYTES = 40_000  # scripts and style of a page's live figures, compressed
 MOST_BYTES_OF_ENGINE = 10_000
 FORBIDDEN = re.compile(
     r"\b(?:eval|Function|fetch|XMLHttpRequest|WebSocket|sendBeacon|import)\(|https?:"
@@ -30,10 +32,12 @@ def test_figure_is_on_a_page(name):
     assert any(f"[[ explore.{name} ]]" in page.text for page in EN.values())
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_figure_is_small(name):
-    parts = explore.script(name).encode(), explore.STYLE.read_bytes()
-    assert sum(len(gzip.compress(part)) for part in parts) <= MOST_BYTES
+def test_figures_of_a_page_are_small():
+    style = explore.STYLE.read_bytes()
+    for page in EN.values():
+        names = re.findall(r"\[\[ explore\.(\w+) \]\]", page.text)
+        parts = style, *(explore.script(name).encode() for name in names)
+        assert sum(len(gzip.compress(part)) for part in parts) <= MOST_BYTES, page.path
 
 
 def test_engine_is_small():
@@ -306,6 +310,60 @@ def test_geometry_shows_the_claims():
     assert near["layer"]["length"] < 0.5 * 3**0.5
 
 
+@pytest.mark.parametrize(
+    ("dy", "gain", "times", "eps"),
+    [(("-0.5", "1.5", "1"), "1", "0", "-5"), (("2", "-0.3", "0.7"), "1.5", "-3", "-1")],
+)
+def test_backward_is_the_snippets(dy, gain, times, eps):
+    state = dict(zip(("one", "two", "three"), dy, strict=True))
+    state |= {"gain": gain, "times": times, "eps": eps}
+    x = torch.tensor([0.8, -0.6, 1.8], dtype=torch.float64) * 2 ** float(times)
+    g = torch.tensor([float(v) for v in dy], dtype=torch.float64)
+    gains = torch.tensor([1, 1, float(gain)], dtype=torch.float64)
+    small = 10.0 ** float(eps)
+    squares = {"layer": x.var(correction=0), "rms": x.square().mean()}
+    right = {
+        "layer": layer_norm_backward(g, x, gains, small)[0],
+        "rms": rms_norm_backward(g, x, gains, small)[0],
+    }
+    found = arrows(computed("backward", state))
+    cut = arrows(computed("backward", state | {"statistics": "cut"}))
+    assert found["input"]["v"] == g.tolist()
+    for name, dx in right.items():
+        scale = (squares[name] + small).sqrt()
+        assert found[name]["scale"] == pytest.approx(scale.item(), rel=1e-6)
+        assert cut[name]["v"] == pytest.approx((g * gains / scale).tolist(), rel=1e-6)
+        assert found[name]["v"] == pytest.approx(dx.tolist(), rel=1e-5, abs=1e-5)
+        assert found[name]["sum"] == pytest.approx(dx.sum().item(), abs=1e-5)
+        cosine = F.cosine_similarity(dx, x, 0)
+        angle = torch.rad2deg(torch.acos(cosine)).item()
+        assert found[name]["angle"] == pytest.approx(angle, abs=1e-2)
+        path = torch.tensor(found[name]["path"], dtype=torch.float64)
+        assert path[[0, -1]].tolist() == [g.tolist(), found[name]["v"]]
+        assert path[-2].tolist() == pytest.approx((dx * scale).tolist(), abs=1e-5)
+    flat = found["layer"]["path"][2]
+    assert sum(flat) == pytest.approx(0, abs=1e-9)
+    assert found["rms"]["path"][1] == pytest.approx((g * gains).tolist())
+
+
+def test_backward_shows_the_claims():
+    opening = arrows(computed("backward", {}))
+    larger = arrows(preset("backward", "gradients-keep-their-size"))
+    root = arrows(preset("backward", "the-root-may-be-detached"))
+    along = {"one": "0.8", "two": "-0.6", "three": "1.8"}
+    true = arrows(computed("backward", along))
+    cut = arrows(preset("backward", "the-statistics-may-be-detached"))
+    leaky = arrows(preset("backward", "the-gradient-is-orthogonal-to-the-input"))
+    for name in ("layer", "rms"):
+        half = pytest.approx(opening[name]["length"] / 2, rel=1e-3)
+        assert larger[name]["length"] == half
+        assert opening[name]["angle"] == pytest.approx(90, abs=0.1)
+    assert true["rms"]["length"] < 1e-4
+    assert root["rms"]["angle"] < 0.1 and root["rms"]["length"] > 0.5
+    assert abs(opening["layer"]["sum"]) < 1e-6 < 1 < cut["layer"]["sum"]
+    assert abs(leaky["layer"]["angle"] - 90) > 20
+
+
 KEYS = (15, 40, 70, 100, 215, 330)
 
 
@@ -385,6 +443,7 @@ def the_laws() -> None:
     test_numbers_exact_and_nearest_are_torchs("bfloat16")
     test_numbers_cast_orders_differ()
     test_geometry_is_torchs(("2", "-0.4", "1.1"), "0")
+    test_backward_is_the_snippets(("2", "-0.3", "0.7"), "1.5", "-3", "-1")
     for remedy in ("none", "norm", "cap", "clip"):
         test_attention_is_torchs(remedy, "100", "4")
 
@@ -407,6 +466,11 @@ def the_laws() -> None:
         ("geometry", "const eps = 10 ** state.eps", "const eps = 1e-5"),
         ("geometry", "factor * (Number(v) +", "(factor * Number(v) +"),
         ("geometry", "180) / Math.PI", "90) / Math.PI"),
+        ("backward", 'centred: name === "layer"', "centred: true"),
+        ("backward", "spec.fixed = saved", "spec.centred = false"),
+        ("backward", "v * gain[i]", "v"),
+        ("backward", "sum(gained) / 3", "sum(dy) / 3"),
+        ("backward", "scaled(dx, scale)", "dx"),
         ("attention", "(length * length) / unit", "length / unit"),
         ("attention", "state.gain * unit", "unit"),
         ("attention", "1 - t * t", "1 - t"),

@@ -72,7 +72,7 @@ def test_live_figures_agree():
     css = EXPLORE.read_text(encoding="utf-8")
     for chosen, name in ((r"\.layer", "layer_norm"), (r"\.rms", "rms_norm")):
         rules = re.findall(
-            rf"^explore-geometry [^{{]*{chosen}\b[^{{]*{{([^}}]*)}}", css, re.M
+            rf"^:is\(explore-geometry, [^{{]*{chosen}\b[^{{]*{{([^}}]*)}}", css, re.M
         )
         own = [rule for rule in rules if "--figure-ink" not in rule]
         colours = {n for rule in own for n in re.findall(r"--figure-(\d)", rule)}

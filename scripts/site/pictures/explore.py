@@ -53,8 +53,8 @@ def bare(text: str) -> str:
 
 
 def names() -> list[str]:
-    """Live figures: every module beside element.js, which they share."""
-    return sorted(path.stem for path in FIGURES.glob("*.js") if path.stem != "element")
+    """Live figures: every module but those that they share."""
+    return sorted({path.stem for path in FIGURES.glob("*.js")} - {"element", "space"})
 
 
 def script(name: str) -> str:

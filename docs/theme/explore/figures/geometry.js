@@ -2,6 +2,7 @@
 
 import { forward, shared } from "../engine/norms.js";
 import { define, digits, slider } from "./element.js";
+import { arrow, between, disc, drawing, grip, length, placed, sphere, tip } from "./space.js";
 
 const WORDS = {
   en: {
@@ -22,7 +23,7 @@ const WORDS = {
     layer: "LayerNorm",
     rms: "RMSNorm",
     legend:
-      "The upright line is the all-ones direction. LayerNorm drops the arrow onto the plane across it, then both norms stretch it to length √3: LayerNorm to the circle, RMSNorm to the sphere. The gain then pulls on feature 3.",
+      "The upright line is the all-ones direction. LayerNorm drops the arrow onto the plane across it, then both norms stretch it to length √3: LayerNorm to the circle, RMSNorm to the sphere. The gain then pulls on feature 3, and the sphere becomes an ellipsoid.",
     of: (name, features, length, turned) => `${name}: ${features}, length ${length}, turned by ${turned}`,
     comma: ", ",
     stop: ". ",
@@ -45,7 +46,7 @@ const WORDS = {
     layer: "LayerNorm",
     rms: "RMSNorm",
     legend:
-      "竖线是全 1 方向。LayerNorm 先让箭头落到与它垂直的平面上，然后两者都把箭头拉到长度 √3：LayerNorm 到圆上，RMSNorm 到球面上。最后增益拉动特征 3。",
+      "竖线是全 1 方向。LayerNorm 先让箭头落到与它垂直的平面上，然后两者都把箭头拉到长度 √3：LayerNorm 到圆上，RMSNorm 到球面上。最后增益拉动特征 3，球面变成椭球面。",
     of: (name, features, length, turned) => `${name}：${features}，长度 ${length}，转过 ${turned}`,
     comma: "、",
     stop: "。",
@@ -114,7 +115,6 @@ const PRESETS = [
 const short = (v) => digits(Math.abs(v) < 1e-6 ? 0 : v, 3);
 const angle = (v) => (Number.isNaN(v) ? "–" : `${v.toFixed(0)}°`); // of the origin: none
 const sum = (v) => v.reduce((a, b) => a + b, 0);
-const length = (v) => Math.hypot(...v);
 const NAMES = ["input", "layer", "rms"];
 
 /** Input and both outputs: features, length, mean, angle to the input in degrees. */
@@ -128,59 +128,30 @@ function compute(state) {
     return Array.from(forward(Float32Array.from(x), spec).y);
   };
   return [x, normed("layer"), normed("rms")].map((v, i) => {
-    const cosine = sum(v.map((a, k) => a * x[k])) / (length(v) * length(x));
-    const turned = (Math.acos(Math.min(1, Math.max(-1, cosine))) * 180) / Math.PI;
-    return { name: NAMES[i], v, length: length(v), mean: sum(v) / 3, turned };
+    return { name: NAMES[i], v, length: length(v), mean: sum(v) / 3, turned: between(v, x) };
   });
 }
-
-// Seen from a little above the plane of zero sum, whose normal stands upright.
-const TILT = 0.42;
-const UNIT = 26;
-const seen = ([a, b, c]) => {
-  const across = (a - b) / Math.SQRT2;
-  const towards = (a + b - 2 * c) / Math.sqrt(6);
-  const up = (a + b + c) / Math.sqrt(3);
-  return [across, towards * Math.sin(TILT) - up * Math.cos(TILT)].map((v) => (v * UNIT).toFixed(1));
-};
-const circle = (gain) =>
-  Array.from({ length: 48 }, (_, i) => {
-    const [c, s] = [Math.cos((i * Math.PI) / 24), Math.sin((i * Math.PI) / 24)];
-    const [p, q] = [c * Math.sqrt(1.5), s * Math.sqrt(0.5)];
-    return seen([p + q, q - p, -2 * q * gain]).join(",");
-  }).join(" ");
-
-const arrow = (from, to, kind) => {
-  const [[x, y], [u, w]] = [seen(from), seen(to)];
-  return `<line x1="${x}" y1="${y}" x2="${u}" y2="${w}" class="${kind}"/>`;
-};
-const tip = (v, kind, label, dx, dy) => {
-  const [x, y] = seen(v);
-  const text = `<text x="${x}" y="${y}" dx="${dx}" dy="${dy}">${label}</text>`;
-  return `<circle cx="${x}" cy="${y}" r="1.8" class="${kind}"/>${text}`;
-};
 
 function view(state, words) {
   const [x, layer, rms] = compute(state);
   const origin = [0, 0, 0];
   const flat = x.v.map((v) => v - x.mean);
-  const radius = (UNIT * Math.sqrt(3)).toFixed(1);
-  const [across, down] = seen(x.v);
-  const zoom = Math.max(1, Math.abs(across) / 74, -down / 66, down / 52); // the tip stays inside
-  const frame = [-80, -72, 160, 130].map((v) => (v * zoom).toFixed(0)).join(" ");
-  const drawing =
-    `<svg viewBox="${frame}" aria-hidden="true"><circle r="${radius}" class="sphere"/>` +
-    `<polygon points="${circle(Number(state.gain))}" class="plane"/>` +
-    arrow([-1.2, -1.2, -1.2], [1.6, 1.6, 1.6], "ones") +
-    arrow(x.v, flat, "drop") +
-    arrow(flat, layer.v, "drop") +
-    arrow(origin, layer.v, "layer") +
-    arrow(origin, rms.v, "rms") +
-    arrow(origin, x.v, "input") +
-    tip(layer.v, "layer", "LN", 3, 8) +
-    tip(rms.v, "rms", "RMS", -18, 2) +
-    tip(x.v, "input", "x", 4, 0) +
-    `<circle cx="${across}" cy="${down}" r="11" class="grip"/></svg>`;
+  const gain = [1, 1, Number(state.gain)];
+  const ends = [-1, 1].map((side) => [0, 0, side * Math.sqrt(3) * gain[2]]); // the sphere's
+  const drawn = drawing([x.v, layer.v, rms.v, ...ends], [
+    sphere(gain),
+    disc([1, 1, 1], gain, "plane"),
+    arrow([-1.2, -1.2, -1.2], [1.6, 1.6, 1.6], "ones"),
+    arrow(x.v, flat, "drop"),
+    arrow(flat, layer.v, "drop"),
+    arrow(origin, layer.v, "layer"),
+    arrow(origin, rms.v, "rms"),
+    arrow(origin, x.v, "input"),
+    tip(layer.v, "layer", "LN", 3, 8),
+    tip(rms.v, "rms", "RMS", -18, 2),
+    tip(x.v, "input", "x", 4, 0),
+    grip(x.v),
+  ]);
   const heads = [words.vector, words.features, words.length, words.mean, words.turned];
   const rows = [x, layer, rms].map(
     ({ name, v, length, mean, turned }) =>
@@ -189,24 +160,17 @@ function view(state, words) {
       `<td>${short(mean)}</td><td>${angle(turned)}</td></tr>`,
   );
   return (
-    `${drawing}<div><table class="arrows"><thead><tr>` +
+    `${drawn}<div><table class="arrows"><thead><tr>` +
     `${heads.map((head) => `<th scope="col">${head}</th>`).join("")}</tr></thead>` +
     `<tbody>${rows.join("")}</tbody></table><p class="legend">${words.legend}</p></div>`
   );
 }
 
-/** The arrow's tip at a place of the drawing: across and up move, towards us stays. */
 function dragged(state, x, y) {
-  const factor = 2 ** state.times;
-  const [a, b, c] = compute(state)[0].v;
-  const towards = (a + b - 2 * c) / Math.sqrt(6);
-  const across = x / UNIT;
-  const up = (towards * Math.sin(TILT) - y / UNIT) / Math.cos(TILT);
-  const moved = [
-    up / Math.sqrt(3) + across / Math.SQRT2 + towards / Math.sqrt(6),
-    up / Math.sqrt(3) - across / Math.SQRT2 + towards / Math.sqrt(6),
-    up / Math.sqrt(3) - (2 * towards) / Math.sqrt(6),
-  ].map((v) => Math.min(2, Math.max(-2, v / factor - Number(state.add))).toFixed(1));
+  const moved = placed(compute(state)[0].v, x, y).map((v) => {
+    const own = v / 2 ** state.times - Number(state.add);
+    return Math.min(2, Math.max(-2, own)).toFixed(1);
+  });
   return { x: moved[0], y: moved[1], z: moved[2] };
 }
 
