@@ -7,6 +7,7 @@ against torch.
 import re
 
 import pytest
+from PIL import Image, ImageColor
 
 from scripts.site.pictures import explore
 from tests.browser import page_length
@@ -228,6 +229,33 @@ def test_a_bet_is_answered_and_shared(language, figure, browser_checks):
     settled(shared)
     assert "claim" not in shared.page.url  # another state than the claim's
     browser_checks.add(6)
+
+
+@pytest.mark.parametrize("name", first_quick(*sorted(PAGES)))
+def test_a_picture_is_saved(name, figure, browser_checks):
+    options = {"viewport": VIEWPORTS["phone"], "has_touch": True}
+    element = figure("zh", name, color_scheme="dark", **options)
+    element.locator("[aria-pressed]").first.tap()
+    element.locator("[data-bet=wrong]").tap()
+    with element.page.expect_download() as saved:
+        element.locator("[data-save]").tap()
+    assert saved.value.suggested_filename == f"{name}.png"
+    assert element.locator(".told").count() == 0
+    told = element.evaluate("e => [e.setting().join(), e.link(location.href).href]")
+    assert "：" in told[0] and told[1].endswith(f"?{name}.claim={claim(name)}")
+    with Image.open(saved.value.path()) as picture:
+        wide = element.evaluate("e => 2 * e.view.clientWidth")
+        assert picture.width == pytest.approx(wide + 64, abs=1)
+        assert picture.height > picture.width / 2
+        seen = dict(map(reversed, picture.convert("RGB").getcolors(2**24)))
+    for colour in ("--figure-ink", "--figure-1"):
+        style = f"e => getComputedStyle(e).getPropertyValue('{colour}')"
+        assert seen[ImageColor.getrgb(element.evaluate(style).strip())] > 20
+    browser_checks.add(6)
+
+
+def claim(name) -> str:
+    return explore.ask(name, "figure.presets[0].claim")
 
 
 def test_what_is_not_read_is_said(figure, browser_checks):

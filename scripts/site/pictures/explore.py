@@ -54,7 +54,8 @@ def bare(text: str) -> str:
 
 def names() -> list[str]:
     """Live figures: every module but those that they share."""
-    return sorted({path.stem for path in FIGURES.glob("*.js")} - {"element", "space"})
+    found = {path.stem for path in FIGURES.glob("*.js")}
+    return sorted(found - {"element", "picture", "space"})
 
 
 def script(name: str) -> str:

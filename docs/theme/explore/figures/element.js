@@ -12,6 +12,8 @@
 // None of it needs a document, so that the build renders the opening state and the tests
 // read any. The element below only listens.
 
+import { picture, save } from "./picture.js";
+
 const escaped = (text) => text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/"/g, "&quot;");
 
 const BUTTONS = {
@@ -20,10 +22,14 @@ const BUTTONS = {
     reset: "Reset",
     share: "Copy link",
     copied: "Copied",
+    save: "Save picture",
     asks: (claim) => `“${claim}”: does it hold?`,
     bets: { holds: "Always", "holds-when": "Sometimes", wrong: "No" },
     right: "You had it right.",
     other: (bet) => `You said “${bet}”.`,
+    quoted: (claim) => `Claim: ${claim}. `,
+    setting: (name, value) => `${name}: ${value}`,
+    between: "; ",
     gap: " ",
   },
   zh: {
@@ -31,10 +37,14 @@ const BUTTONS = {
     reset: "还原",
     share: "复制链接",
     copied: "已复制",
+    save: "存成图片",
     asks: (claim) => `“${claim}”，成立吗？`,
     bets: { holds: "总是成立", "holds-when": "有时成立", wrong: "不成立" },
     right: "猜对了。",
     other: (bet) => `你猜的是“${bet}”。`,
+    quoted: (claim) => `说法：${claim}。`,
+    setting: (name, value) => `${name}：${value}`,
+    between: "；",
     gap: "",
   },
 };
@@ -52,7 +62,8 @@ function page(figure, language) {
   return (
     `<div class="presets" role="group" aria-label="${own.presets}"><b>${own.presets}</b>` +
     `${presets.join("")}<button type="button" value="">${own.reset}</button>` +
-    `<button type="button" data-share>${own.share}</button></div>` +
+    `<button type="button" data-share>${own.share}</button>` +
+    `<button type="button" data-save>${own.save}</button></div>` +
     `<div class="presets asks" role="group" hidden><b></b>${bets.join("")}</div>` +
     '<p class="shows"></p>' +
     `<div class="view">${figure.view(figure.opening, words)}</div>` +
@@ -98,6 +109,7 @@ export function define(figure) {
         const button = target.closest("button");
         if (button?.dataset.bet) this.bet(button.dataset.bet);
         else if (button && "share" in button.dataset) this.share(button);
+        else if (button && "save" in button.dataset) this.save();
         else if (button?.value) this.ask(figure.presets[button.value]);
         else if (button) {
           this.write({});
@@ -122,7 +134,7 @@ export function define(figure) {
       }
 
       async share(button) {
-        const url = location.href;
+        const url = this.link(location.href).href;
         try {
           await navigator.clipboard.writeText(url);
           button.textContent = own.copied;
@@ -130,6 +142,33 @@ export function define(figure) {
         } catch {
           this.shows.textContent = url;
         }
+      }
+
+      /** The figure as it stands, with its setting and its address below. */
+      save() {
+        const part = (text) => Object.assign(document.createElement("p"), { className: "told", textContent: text });
+        const home = document.querySelector("link[rel=canonical]")?.href;
+        const whole = this.closest("figure");
+        const said = part(this.claim ? own.quoted(this.claim[language]) + this.claim.shows[language] : "");
+        const setting = part(this.setting().join(own.between));
+        const address = part(home ? this.link(home).href : document.title);
+        const more = [said, setting, address].filter((each) => each.textContent);
+        this.append(...more);
+        const parts = [whole.querySelector("figcaption"), this.view, ...more];
+        save(picture(whole, parts), `${figure.name}.png`);
+        for (const each of more) each.remove();
+      }
+
+      /** What each control is at, as text. */
+      setting() {
+        return keys.map((key) => {
+          const named = this.form.elements[key];
+          const control = named.labels ? named : [...named].find((each) => each.checked);
+          const [label] = control.labels;
+          const name = label.querySelector("span, i").textContent.replace(/[:：]\s*$/, "");
+          const held = control.selectedOptions?.[0] ?? label.querySelector("[data-of]");
+          return own.setting(name, control.type === "text" ? control.value : held.textContent);
+        });
       }
 
       /** Some entries of the state, set from the drawing. */
@@ -181,23 +220,30 @@ export function define(figure) {
           const control = held.previousElementSibling;
           if (control.type === "range") control.ariaValueText = held.textContent;
         }
+        this.claim = preset;
         this.press(preset);
         this.asks.hidden = true;
         this.shows.textContent = said;
         clearTimeout(this.waiting);
-        this.waiting = setTimeout(() => this.settle(state, preset), PAUSE);
+        this.waiting = setTimeout(() => this.settle(state), PAUSE);
       }
 
-      settle(state, preset) {
+      settle(state) {
         this.spoken.textContent = `${this.shows.textContent} ${figure.says(state, words)}`;
-        const url = new URL(location.href);
-        if (preset) url.searchParams.set(named("claim"), preset.claim);
-        else url.searchParams.delete(named("claim"));
-        for (const key of keys) {
-          if (state[key] === figure.opening[key]) url.searchParams.delete(named(key));
-          else url.searchParams.set(named(key), state[key]);
-        }
+        const url = this.link(location.href);
         if (this.isConnected && url.href !== location.href) history.replaceState(history.state, "", url);
+      }
+
+      /** An address that leads to the state. */
+      link(page) {
+        const url = new URL(page);
+        const state = this.claim ? figure.opening : this.read(); // a claim has its own
+        const held = { ...state, claim: this.claim?.claim };
+        for (const [key, value] of Object.entries(held)) {
+          if (value === figure.opening[key]) url.searchParams.delete(named(key));
+          else url.searchParams.set(named(key), value);
+        }
+        return url;
       }
 
       /** What the address holds of a state: ?numbers.eps=-8 */

@@ -672,7 +672,8 @@ if (globalThis.customElements && !customElements.get(NAME)) {
           note: lane.note.textContent,
           whole: lane.note.classList.contains("whole"),
         }));
-        const { host, pathname } = location;
+        const home = document.querySelector("link[rel=canonical]")?.href ?? location.href; // not a reader's folder
+        const { host, pathname } = new URL(home);
         const canvas = picture(lanes, look, {
           title: words.title,
           settings: words.settings(this.state),
