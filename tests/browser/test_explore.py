@@ -130,6 +130,12 @@ def test_by_keyboard(language, name, figure, browser_checks):
     browser_checks.add(6)
 
 
+# After a bet: the picture with what is said above it, and the focus not lost.
+IN_SIGHT = """e => e.view.getBoundingClientRect().bottom <= innerHeight + 1
+  && e.shows.getBoundingClientRect().top >= 0
+  && document.activeElement.matches("[aria-pressed=true]")"""
+
+
 @pytest.mark.parametrize(("language", "name"), EVERY)
 def test_presets_by_touch(language, name, figure, browser_checks):
     element = figure(language, name, viewport=VIEWPORTS["phone"], has_touch=True)
@@ -142,6 +148,7 @@ def test_presets_by_touch(language, name, figure, browser_checks):
         assert element.locator(".view").inner_html() == before  # not before the bet
         element.locator("[data-bet=wrong]").tap()
         assert element.locator("[aria-pressed=true]").count() == 1
+        assert element.evaluate(IN_SIGHT)
         told.add(element.locator(".shows").inner_text())
         assert fits(element.page, VIEWPORTS["phone"]["width"])
     assert len(told) == presets.count() and "" not in told
@@ -242,7 +249,7 @@ def test_a_picture_is_saved(name, figure, browser_checks):
     assert saved.value.suggested_filename == f"{name}.png"
     assert element.locator(".told").count() == 0
     told = element.evaluate("e => [e.setting().join(), e.link(location.href).href]")
-    assert "：" in told[0] and told[1].endswith(f"?{name}.claim={claim(name)}")
+    assert "：" in told[0] and f"?{name}.claim={claim(name)}" in told[1]
     with Image.open(saved.value.path()) as picture:
         wide = element.evaluate("e => 2 * e.view.clientWidth")
         assert picture.width == pytest.approx(wide + 64, abs=1)

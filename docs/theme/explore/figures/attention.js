@@ -179,7 +179,7 @@ function view(state, words) {
   const [u, w] = at(state.angle, radius + 7);
   const drawing =
     `<svg viewBox="-64 -64 128 128" aria-hidden="true"><circle r="${RING}" class="ring"/>${keys.join("")}` +
-    `${both(Number(state.angle), "query")}<text x="${u}" y="${w}" class="query">q</text><circle cx="${x}" cy="${y}" r="11" class="grip"/></svg>`;
+    `${both(Number(state.angle), "query")}<text x="${u}" y="${w}" class="query">q</text><circle cx="${x}" cy="${y}" class="grip"/></svg>`;
   const rows = found.logits.map((z, i) => {
     const share = (100 * found.weights[i]).toFixed(1);
     const bar = `<svg viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true"><rect width="${share}" height="8"/></svg>`;

@@ -124,13 +124,16 @@ export function define(figure) {
         this.asks.hidden = false;
         this.asks.firstChild.textContent = own.asks(preset[language]);
         this.shows.textContent = "";
+        this.spoken.textContent = this.asks.firstChild.textContent;
       }
 
       bet(verdict) {
         const preset = this.asked;
         const said = verdict === preset.verdict ? own.right : own.other(own.bets[verdict]);
+        this.querySelector("[aria-pressed=true]").focus({ preventScroll: true }); // the bets go
         this.write(preset.state);
         this.show(preset, said + own.gap + preset.shows[language]);
+        for (const part of [this.view, this.shows]) part.scrollIntoView({ block: "nearest" });
       }
 
       async share(button) {

@@ -34,9 +34,10 @@ export function placed(v, x, y) {
 
 /** The drawing, and its edges: every tip stays inside. */
 export function drawing(tips, parts) {
-  const wide = tips.map(seen).map(([x, y]) => Math.max(Math.abs(x) / 72, -y / 64, y / 50));
-  const frame = [-80, -72, 160, 130].map((v) => (v * Math.max(1, ...wide)).toFixed(0));
-  return `<svg viewBox="${frame.join(" ")}" aria-hidden="true">${parts.join("")}</svg>`;
+  const zoom = Math.max(1, ...tips.map(seen).flatMap(([x, y]) => [Math.abs(x) / 72, -y / 64, y / 50]));
+  const frame = [-80, -72, 160, 130].map((v) => (v * zoom).toFixed(0));
+  const style = `--zoom:${zoom.toFixed(2)}`; // letters and the grip keep their size
+  return `<svg viewBox="${frame.join(" ")}" style="${style}" aria-hidden="true">${parts.join("")}</svg>`;
 }
 
 const outline = (point, kind) => {
@@ -74,5 +75,5 @@ export const tip = (v, kind, label, dx, dy) => {
 };
 export const grip = (v) => {
   const [x, y] = seen(v);
-  return `<circle cx="${x}" cy="${y}" r="11" class="grip"/>`;
+  return `<circle cx="${x}" cy="${y}" class="grip"/>`;
 };
