@@ -81,7 +81,7 @@ def test_the_first_screen_holds_the_search_and_the_bet(
 def test_who_moves(language, kept, home, browser_checks):
     page = home(language, viewport=VIEWPORTS["phone"])
     add, times = page.locator("one-token label input").all()
-    says = page.locator("one-token output")
+    says = page.locator("one-token .says span")
     before = says.inner_text()
     add.focus()
     page.keyboard.press("ArrowRight")
@@ -213,4 +213,9 @@ def test_a_feature_is_dragged(home, browser_checks):
     page.mouse.up()
     assert float(bar.input_value()) > 2
     assert all(old != new for old, new in zip(before, after, strict=True))
-    browser_checks.add(2)
+    says = page.locator("one-token .says span").inner_text()
+    assert says.startswith("Feature 1 at ") and says.count("changed by up to") == 2
+    told = page.locator("one-token output")
+    assert told.text_content() == ""  # not on every move
+    told.get_by_text(says).wait_for(state="attached")
+    browser_checks.add(4)

@@ -23,9 +23,11 @@ if (globalThis.customElements && !customElements.get("one-token")) {
         reset: "还原",
         still: "再拖上面两根滑杆：一根给所有特征加同一个数，一根让它们乘同一个数。哪个输出会变？",
         says: (what, rms, ln) =>
-          `${what} 之后：RMSNorm 的输出${moved(rms)}，LayerNorm 的输出${moved(ln)}。`,
+          `${what}${/\d$/.test(what) ? " " : ""}之后：RMSNorm 的输出${moved(rms)}，LayerNorm 的输出${moved(ln)}。`,
         moved: (by) => `最多变了 ${by}`,
         kept: "不变",
+        one: (i, v) => `第 ${i + 1} 个特征改成 ${v}`,
+        several: (count) => `改动 ${count} 个特征`,
         added: (v) => `加上 ${v}`,
         scaled: (v) => `乘以 ${v}`,
         and: "、",
@@ -54,6 +56,8 @@ if (globalThis.customElements && !customElements.get("one-token")) {
           `${what}: RMSNorm's output ${moved(rms)}, LayerNorm's ${moved(ln)}.`,
         moved: (by) => `changed by up to ${by}`,
         kept: "did not change",
+        one: (i, v) => `Feature ${i + 1} at ${v}`,
+        several: (count) => `${count} features moved`,
         added: (v) => `${v} added`,
         scaled: (v) => `multiplied by ${v}`,
         and: ", ",
@@ -88,6 +92,7 @@ if (globalThis.customElements && !customElements.get("one-token")) {
     input.setAttribute("aria-label", label);
     return input;
   };
+  const PAUSE = 400; // ms
   const minus = (v) => v.replace("-", "−");
 
   customElements.define(
@@ -97,7 +102,8 @@ if (globalThis.customElements && !customElements.get("one-token")) {
         this.features = START.map((v, i) => slider(-3, 3, 0.1, v, WORDS.feature(i)));
         this.add = slider(-4, 4, 0.5, 0, WORDS.add);
         this.times = slider(-2, 2, 1, 0, WORDS.times); // powers of two
-        this.says = make("output");
+        this.says = make("span");
+        this.spoken = make("output");
         const reset = make("button", { type: "button", className: "md-button", textContent: WORDS.reset });
         reset.addEventListener("click", () => this.reset());
         this.rows = ["RMSNorm", "LayerNorm"].map((name) => {
@@ -118,8 +124,13 @@ if (globalThis.customElements && !customElements.get("one-token")) {
             return make("label", {}, make("span", { textContent: text }), input, input.shown);
           }),
           make("p", { className: "says" }, this.says, reset),
+          this.spoken,
         );
-        this.addEventListener("input", () => this.show());
+        this.addEventListener("input", () => {
+          this.show();
+          clearTimeout(this.waiting); // told once the hand is still, not on every key
+          this.waiting = setTimeout(() => (this.spoken.textContent = this.says.textContent), PAUSE);
+        });
         this.show();
       }
 
@@ -130,25 +141,30 @@ if (globalThis.customElements && !customElements.get("one-token")) {
       }
 
       show() {
-        const before = this.features.map((input) => Number(input.value));
+        const features = this.features.map((input) => Number(input.value));
+        const dragged = features.flatMap((v, i) => (v === START[i] ? [] : [i]));
         const offset = Number(this.add.value);
         const factor = 2 ** Number(this.times.value);
-        const token = before.map((v) => v * factor + offset);
+        const before = factor === 1 && !offset ? START : features;
+        const token = features.map((v) => v * factor + offset);
         const furthest = ["rms", "layer"].map((norm, row) => {
           const [old, now] = [normed(norm, before), normed(norm, token)];
           this.rows[row].bars.forEach((bar, i) => this.draw(bar, old[i], now[i]));
           return Math.max(...now.map((v, i) => Math.abs(v - old[i])));
         });
+        this.features.forEach((input, i) => input.style.setProperty("--at", `${50 + (100 * features[i]) / 6}%`));
         this.add.shown.textContent = minus(String(offset));
         this.times.shown.textContent = String(factor);
         const done = [];
         if (factor !== 1) done.push(WORDS.scaled(factor));
         if (offset) done.push(WORDS.added(minus(String(offset))));
+        if (!done.length && dragged.length === 1) done.push(WORDS.one(dragged[0], minus(String(features[dragged[0]]))));
+        else if (!done.length && dragged.length) done.push(WORDS.several(dragged.length));
         const what = done.join(WORDS.and).replace(/^./, (first) => first.toUpperCase());
         this.says.textContent = what ? WORDS.says(what, ...furthest) : WORDS.still;
       }
 
-      // Where the output stood before all features were moved together, and stands now.
+      // Where the output stood before features were moved, and stands now.
       draw(bar, old, now) {
         const place = (v) => `${50 - Math.max(0, v) * 21}%`;
         const [ghost, solid] = bar.children;
