@@ -132,7 +132,8 @@ def test_by_keyboard(language, name, figure, browser_checks):
 
 # After a bet: the picture with what is said above it, and the focus not lost.
 IN_SIGHT = """e => e.view.getBoundingClientRect().bottom <= innerHeight + 1
-  && e.shows.getBoundingClientRect().top >= 0
+  && e.shows.getBoundingClientRect().top
+    >= document.querySelector(".md-header").getBoundingClientRect().bottom
   && document.activeElement.matches("[aria-pressed=true]")"""
 
 
@@ -214,6 +215,10 @@ def test_a_query_is_dragged_and_turned_by_a_click(figure, browser_checks):
     browser_checks.add(3)
 
 
+BELOW_THE_HEADER = """e => e.closest("figure").getBoundingClientRect().top
+  >= document.querySelector(".md-header").getBoundingClientRect().bottom"""
+
+
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_a_bet_is_answered_and_shared(language, figure, browser_checks):
     element = figure(language, "geometry")
@@ -228,6 +233,7 @@ def test_a_bet_is_answered_and_shared(language, figure, browser_checks):
     query = element.page.url.partition("?")[2]
     shared = figure(language, "geometry", f"?{query}")
     assert shared.locator("[aria-pressed=true]").count() == 1
+    assert shared.evaluate(BELOW_THE_HEADER)
     assert shared.locator(".shows").inner_text() and told.endswith(
         shared.locator(".shows").inner_text()
     )
