@@ -2,7 +2,7 @@
 
 import { backward, forward, shared } from "../engine/norms.js";
 import { choice, define, digits, slider } from "./element.js";
-import { arrow, between, disc, drawing, grip, length, placed, tip } from "./space.js";
+import { arrow, beside, between, disc, drawing, grip, length, placed } from "./space.js";
 
 const WORDS = {
   en: {
@@ -154,10 +154,10 @@ function view(state, words) {
     arrow(origin, layer.v, "layer"),
     arrow(origin, rms.v, "rms"),
     arrow(origin, dy.v, "input"),
-    tip(TOKEN, "token", "x", 4, 0),
-    tip(layer.v, "layer", "LN", 3, 8),
-    tip(rms.v, "rms", "RMS", 4, -3),
-    tip(dy.v, "input", "dy", 4, 0),
+    beside(TOKEN, "token", "x", 0),
+    beside(layer.v, "layer", "LN", 7),
+    beside(rms.v, "rms", "RMS", 2),
+    beside(dy.v, "input", "dy", -3),
     grip(dy.v),
   ]);
   const heads = [words.vector, words.features, words.length, words.sum, words.angle];

@@ -26,7 +26,8 @@ function lines(node) {
     range.setEnd(node, to);
     const box = range.getBoundingClientRect();
     const last = found.at(-1);
-    if (box.width && last && Math.abs(box.top - last.box.top) < 2) last.text += letter;
+    // In Firefox a letter of a drawing may have no box.
+    if (last && (!box.width || Math.abs(box.top - last.box.top) < 2)) last.text += letter;
     else if (box.width) found.push({ text: letter, box });
     return to;
   }, 0);

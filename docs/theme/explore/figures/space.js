@@ -68,11 +68,14 @@ export const arrow = (from, to, kind) => {
   const [[x, y], [u, w]] = [seen(from), seen(to)];
   return `<line x1="${x}" y1="${y}" x2="${u}" y2="${w}" class="${kind}"/>`;
 };
-export const tip = (v, kind, label, dx, dy) => {
+export const tip = (v, kind, label, dx, dy, anchor = "start") => {
   const [x, y] = seen(v);
-  const text = `<text x="${x}" y="${y}" dx="${dx}" dy="${dy}">${label}</text>`;
+  const text = `<text x="${x}" y="${y}" dx="${dx}" dy="${dy}" text-anchor="${anchor}">${label}</text>`;
   return `<circle cx="${x}" cy="${y}" r="1.8" class="${kind}"/>${text}`;
 };
+/** A tip with its label on the side away from the middle. */
+export const beside = (v, kind, label, dy) =>
+  seen(v)[0] < 0 ? tip(v, kind, label, -4, dy, "end") : tip(v, kind, label, 4, dy);
 export const grip = (v) => {
   const [x, y] = seen(v);
   return `<circle cx="${x}" cy="${y}" class="grip"/>`;
