@@ -139,6 +139,7 @@ def test_the_light_scheme_is_the_palette():
     css = (lab_source.STYLE.parent / "overrides/assets/site.css").read_text("utf-8")
     light = css[css.index(":root") :]
     light = light[: light.index("}")]
-    shared = re.findall(r"--(ink|muted): (#[0-9a-f]{6})", light)
-    found = [*shared, *re.findall(r"--figure-([\w-]+): (#[0-9a-f]{6})", light)]
+    value = r"light-dark\((#[0-9a-f]{6}), #[0-9a-f]{6}\)"
+    shared = re.findall(rf"--(ink|muted): {value}", light)
+    found = [*shared, *re.findall(rf"--figure-([\w-]+): {value}", light)]
     assert {colour: name for name, colour in found} == figures.COLOURS

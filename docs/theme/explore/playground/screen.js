@@ -601,7 +601,8 @@ if (globalThis.customElements && !customElements.get(NAME)) {
 
       look() {
         const style = getComputedStyle(this);
-        const token = (name) => style.getPropertyValue(name).trim();
+        const side = style.colorScheme === "dark" ? 1 : 0; // a canvas knows no light-dark()
+        const token = (name) => style.getPropertyValue(name).match(/#\w+/g)[side];
         const [ink, muted, line, panel, paper, accent] = ["ink", "muted", "line", "panel", "paper", "accent"].map((name) =>
           token(`--${name}`),
         );
