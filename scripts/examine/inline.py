@@ -18,7 +18,11 @@ FORWARD = {  # what follows a root until the norm is done
     *("add", "__add__", "__radd__", "__iadd__", "add_", "reciprocal", "reciprocal_"),
     *("to", "type", "type_as", "float", "half", "bfloat16", "clamp", "clamp_min"),
     *("expand", "expand_as", "view", "reshape", "unsqueeze", "contiguous", "addcmul"),
-    *("__pow__", "pow", "maximum", "max", "clip", "squeeze"),
+    *("__pow__", "pow", "maximum", "max", "clip", "squeeze", "hypot", "einsum"),
+}
+LAYOUTS = {  # and only where the root's axis was lost; `.mT` is a __get__
+    *("__getitem__", "__get__", "transpose", "permute", "movedim", "swapaxes"),
+    *("flatten", "unflatten", "broadcast_to", "detach"),
 }
 SCALES = {"mul", "rmul", "imul", "multiply", "div", "truediv", "itruediv", "divide"}
 CASTS = {"to", "type", "type_as", "float", "expand_as", "view_as"}
@@ -144,9 +148,11 @@ def _sources(tape: Tape, at: int) -> list:
         if made is None or len(visited) > DEEP:
             continue
         before = tape.steps[made]
-        if before.name in MATRIX:
+        given = tensors_in((before.args, before.kwargs))
+        own = all(id(t) in tape.values for t in given)  # a row's product with itself
+        if before.name in MATRIX and not (own and tensor.numel() < given[0].numel()):
             continue
-        todo += tensors_in((before.args, before.kwargs))
+        todo += given
     if step.name in WHOLE:
         return found[:1]
     return found
@@ -166,13 +172,14 @@ def _targets(tape: Tape, at: int, shape):
     for i in range(at + 1, min(len(tape.steps), at + 1 + 4 * DEEP)):
         after = tape.steps[i]
         given = tensors_in((after.args, after.kwargs))
-        if not any(id(t) in held for t in given) or after.name not in FORWARD:
+        done = now.shape == shape
+        follows = after.name in FORWARD or (after.name in LAYOUTS and not done)
+        if not follows or not any(id(t) in held for t in given):
             continue
         if plain and len(given) == 1 and after.name.strip("_") in SCALES:
             return  # a factor of q, say: no part of a function that is whole
         casts = after.name in CASTS
         others = [t for t in given if id(t) not in held and not casts]
-        done = now.shape == shape
         if done and any(id(t) in tape.values for t in others):
             return  # a residual, or a scale that depends on the input
         adds = after.name.strip("_") in ("add", "radd", "iadd")
@@ -210,8 +217,8 @@ def modulated(tape: Tape, trace, known: dict) -> None:
         size, held, end = now.numel(), id(now), None
         for step in tape.steps[at + 1 : at + 1 + 4 * DEEP]:
             given = tensors_in((step.args, step.kwargs))
-            if all(id(t) != held for t in given) or step.name == "detach":
-                continue  # whoever watches the pass copies
+            if all(id(t) != held for t in given):
+                continue
             small = all(t.numel() < size for t in given if id(t) != held)
             if step.name not in WEIGHS or len(given) < 2 or not small:
                 break

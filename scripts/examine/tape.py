@@ -62,7 +62,7 @@ class Tape:
         name = getattr(function, "__name__", "").removeprefix("linalg_")
         step = Step(name, function, args, kwargs, out)
         given = step.given()
-        if not given:
+        if not given or _kept_aside():
             return
         step.around, step.where = _caller()
         for t in given:
@@ -132,6 +132,13 @@ def changes(name: str) -> bool:
 
 MATRIX = {"linear", "matmul", "__matmul__", "bmm", "mm", "addmm", "einsum", "embedding"}
 IN_PLACE = {f"__i{n}__" for n in ("add", "sub", "mul", "truediv", "pow")}
+
+
+def _kept_aside() -> bool:
+    """Whether it is no step of the model: whoever watches the pass copies a tensor."""
+    frame = sys._getframe(3)
+    watchers = (frame, frame.f_back)  # with or without the trace's own mode between
+    return any(f.f_code is tracing.seen.__code__ for f in watchers)
 
 
 def _caller() -> tuple[str, str]:

@@ -63,6 +63,36 @@ class ByHandCentred(Vectors):
         return x + self.feed_forward(h * self.w2 + self.b2)
 
 
+class LostAxis(Vectors):
+    """The mean is taken without keepdim, and its axis comes back later."""
+
+    def forward(self, x):
+        root = torch.sqrt(x.square().mean(-1) + 1e-6)
+        x = x + self.attention(x / root[..., None] * self.w1)
+        root = torch.rsqrt(x.square().mean(-1) + 1e-6)
+        return x + self.feed_forward(x * root.unsqueeze(-1) * self.w2)
+
+
+class ByEinsum(Vectors):
+    def forward(self, x):
+        w = x.to(torch.float32)
+        square = torch.einsum("btd,btd->bt", w, w) / D
+        n = w / torch.sqrt(square + 1e-6)[:, :, None] * self.w1
+        x = x + self.attention(n.to(x.dtype))
+        square = (x.unsqueeze(-2) @ x.unsqueeze(-1)).squeeze(-1) / D
+        n = torch.einsum("btd,bte->btd", x, torch.rsqrt(square + 1e-6))
+        return x + self.feed_forward(n * self.w2)
+
+
+class ByLength(Vectors):
+    def forward(self, x):
+        length = torch.linalg.vector_norm(x, dim=-1)[..., None] * D**-0.5
+        n = x / torch.hypot(length, length.new_tensor(1e-3))
+        x = x + self.attention(n * self.w1)
+        root = (x.square().mean(-1) + 1e-6).sqrt()
+        return x + self.feed_forward((x.mT / root[:, None]).mT * self.w2)
+
+
 def gained(x, weight, eps=1e-6):
     return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + eps) * (1 + weight)
 
@@ -640,6 +670,9 @@ RIGHT = {
     "torch's layer_norm as a function": (of(TorchLayerNorm), "LayerNorm", "w", PRE),
     "root and gain in forward": (of(ByHand), "RMSNorm", "w", PRE),
     "mean, variance and gain in forward": (of(ByHandCentred), "LayerNorm", "w", PRE),
+    "a mean without keepdim": (of(LostAxis), "RMSNorm", "w", PRE),
+    "squares by products": (of(ByEinsum), "RMSNorm", "w", PRE),
+    "a length, and rows turned": (of(ByLength), "RMSNorm", "w", PRE),
     "a function with 1 + w": (of(Helper), "RMSNorm", "1+w", PRE),
     "LayerNorm in float32": (lambda: Decoder(Float32LayerNorm), "LayerNorm", "w", PRE),
     "all of it in float32": (lambda: Decoder(Float32Parts), "LayerNorm", "w", PRE),
