@@ -81,7 +81,7 @@ def norms_alone(found: Probed, faults, remarks) -> None:
         ]
         if _tried(unusual_norms.detached, norm, x):
             faults.append(["detached", path])
-        elif getattr(call, "whole", True):  # what is written out has no other one
+        else:
             faults += [
                 [*_gradient(factor, what), path, *([f"{factor:.2g}"] if factor else [])]
                 for what, factor in _tried(gradients.wrong, norm, x) or ()
@@ -128,7 +128,14 @@ def unreached(found: Probed, faults, remarks) -> None:
         remarks.append(["no-graph", found.lists[-1][0]])
     dead = {entry[1] for entry in faults if entry[0] == "dead"}
     missed = [name for name in missed if name not in dead]
-    norms = any(name.rpartition(".")[0] in found.known for name in missed)
+    named = dict(found.loaded.model.named_parameters())
+    gains = {
+        id(p)
+        for c in found.trace.calls
+        if c.path in found.known
+        for p in c.module.parameters()
+    }
+    norms = any(id(named[name]) in gains for name in missed)
     (faults if norms else remarks).extend(["unreached", name] for name in missed)
 
 
@@ -373,6 +380,8 @@ def idle(found: Probed, faults, remarks) -> None:
     for path, module in found.loaded.model.named_modules():
         held = any(f"{path}.".startswith(f"{p}.") for p in found.layers)
         ran = path.rpartition(".")[0] in called  # its owner, so that it is left out
+        if any(id(p) in found.tape.parameters for p in module.parameters()):
+            continue
         if type(module) in kinds and id(module) not in alive and ran and not held:
             faults.append(["idle", path])
 

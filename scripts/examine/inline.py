@@ -168,13 +168,14 @@ def _targets(tape: Tape, at: int, shape):
         now = more[0]
     if now.shape == shape and step.name in WHOLE:
         yield at, now
-    held, last, plain = {id(now)}, at, step.name in WHOLE - {"normalize"}
+    held, plain = {id(now): now}, step.name in WHOLE - {"normalize"}
     for i in range(at + 1, min(len(tape.steps), at + 1 + 4 * DEEP)):
         after = tape.steps[i]
         given = tensors_in((after.args, after.kwargs))
-        done = now.shape == shape
-        follows = after.name in FORWARD or (after.name in LAYOUTS and not done)
-        if not follows or not any(id(t) in held for t in given):
+        mine = [held[id(t)] for t in given if id(t) in held]
+        done = any(t.shape == shape for t in mine)
+        turned = after.name in LAYOUTS and not done
+        if not mine or not (turned or after.name in FORWARD):
             continue
         if plain and len(given) == 1 and after.name.strip("_") in SCALES:
             return  # a factor of q, say: no part of a function that is whole
@@ -186,9 +187,9 @@ def _targets(tape: Tape, at: int, shape):
         if done and adds and not all(isinstance(t, nn.Parameter) for t in others):
             return
         (now, *_) = tensors_in(after.out)
-        held, last = {id(now)}, i
+        held = (held if turned else {}) | {id(now): now}
         if now.shape == shape:
-            yield last, now
+            yield i, now
 
 
 def _name(calls: list[Call], trace) -> None:

@@ -462,7 +462,13 @@ def _rows_of(found: Probed, path: str, calls: list) -> None:
         }  # under whatever name
         own = dict(call.module.named_modules())
         left = atlas.never_ran(call, trace, known)
-        left = [name for name in left if id(own[name]) not in ran]
+        read = found.tape.parameters
+        left = [
+            name
+            for name in left
+            if id(own[name]) not in ran
+            and not any(id(p) in read for p in own[name].parameters())
+        ]
         why = said["reason"] or ""
         alike = all(BOTH.fullmatch(line) for line in said["equations"])
         differ = why if why.startswith("branches differ") and not alike else ""

@@ -108,8 +108,24 @@ def _replaced(owner, **methods):
                 delattr(owner, name)
 
 
-def _nothing(self, *_) -> None:
-    return None
+_wanted = [True]
+
+
+def wants_graph() -> bool:
+    """Whether the model wants a graph where it is now, in a pass that keeps it."""
+    return _wanted[0]
+
+
+def _switch(value: bool) -> dict:
+    """The methods of a switch of the graph that only notes what is wanted."""
+
+    def enter(self, mode: bool = value) -> None:
+        self.mode, self.outer, _wanted[0] = mode, _wanted[0], mode
+
+    def leave(self, *_) -> None:
+        _wanted[0] = self.outer
+
+    return {"__enter__": enter, "__exit__": leave}
 
 
 @contextmanager
@@ -117,14 +133,19 @@ def graph_kept():
     """`no_grad`, `inference_mode` and `set_grad_enabled` without effect."""
     import torch
 
-    off = {"__enter__": _nothing, "__exit__": _nothing}
-    with (
-        _replaced(torch.no_grad, **off),
-        _replaced(torch.inference_mode, **off),
-        _replaced(torch.set_grad_enabled, __init__=_nothing, **off),
-        torch.enable_grad(),
-    ):
-        yield
+    called = _switch(False)
+    called["__init__"], called["__enter__"] = called["__enter__"], lambda self: None
+    try:
+        with (
+            torch.enable_grad(),
+            _replaced(torch.no_grad, **_switch(False)),
+            _replaced(torch.inference_mode, **_switch(False)),
+            _replaced(torch.enable_grad, **_switch(True)),
+            _replaced(torch.set_grad_enabled, **called),
+        ):
+            yield
+    finally:
+        _wanted[0] = True
 
 
 @contextmanager

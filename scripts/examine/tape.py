@@ -1,8 +1,10 @@
 """Every torch function of one pass in order, so that a part of it can run again."""
 
 import sys
+from contextlib import nullcontext
 from dataclasses import dataclass
 
+from scripts.examine import state
 from scripts.experiments.atlas import trace as tracing
 
 
@@ -18,6 +20,7 @@ class Step:
     around: str = ""  # the reader's function, if it is no forward
     where: str = ""  # file:line
     time: int = 0
+    off: int = 0  # the number of a stretch where the model wants no graph
 
     def given(self) -> list:
         """The tensors that it gives or changes."""
@@ -44,6 +47,8 @@ class Tape:
         self.steps: list[Step] = []
         self.made: dict[int, int] = {}  # id of a tensor -> the step that made it
         self.values = set(map(id, tensors_in(given)))  # what depends on the input
+        self.parameters: set[int] = set()  # ids of those that are read
+        self.stretch = 0
 
     def recording(self):
         from torch.overrides import TorchFunctionMode
@@ -59,16 +64,23 @@ class Tape:
         return Record()
 
     def note(self, function, args, kwargs, out) -> None:
+        import torch
+
         name = getattr(function, "__name__", "").removeprefix("linalg_")
         step = Step(name, function, args, kwargs, out)
         given = step.given()
         if not given or _kept_aside():
             return
         step.around, step.where = _caller()
+        if not state.wants_graph() and torch.is_grad_enabled():  # no own backward
+            self.stretch += not (self.steps and self.steps[-1].off)
+            step.off = self.stretch
         for t in given:
             self.made.setdefault(id(t), len(self.steps))
+        taken = tensors_in((args, kwargs))
+        self.parameters |= {id(t) for t in taken if isinstance(t, torch.nn.Parameter)}
         mixed = name in MATRIX  # what a matrix gives is no gain
-        if mixed or any(id(t) in self.values for t in tensors_in((args, kwargs))):
+        if mixed or any(id(t) in self.values for t in taken):
             self.values |= {id(t) for t in given}
         self.steps.append(step)
 
@@ -155,6 +167,16 @@ def _caller() -> tuple[str, str]:
     return "", ""
 
 
+def _switched_off(tape: Tape, steps: list[Step]) -> set[int]:
+    """The stretches without a graph that begin and end among some steps."""
+    found = {s.off for s in steps if s.off}
+    if found:
+        own = set(map(id, steps))
+        at = [i for i, s in enumerate(tape.steps) if id(s) in own]
+        found -= {s.off for s in tape.steps[: at[0]] + tape.steps[at[-1] + 1 :]}
+    return found
+
+
 def replayed(tape: Tape, source, target, last: int):
     """The steps from one tensor to another as a module of one tensor; None if none.
 
@@ -166,6 +188,7 @@ def replayed(tape: Tape, source, target, last: int):
     steps = tape.slice(source, target, last)
     if steps is None:
         return None
+    off = _switched_off(tape, steps)
 
     class Function(nn.Module):
         where = steps[-1].where
@@ -198,7 +221,8 @@ def replayed(tape: Tape, source, target, last: int):
                 if changes(step.name):
                     (held,) = tensors_in(step.args[:1])
                     now[id(held)] = fresh(held).clone()
-                out = step.function(*fresh(step.args), **fresh(step.kwargs))
+                with torch.no_grad() if step.off in off else nullcontext():
+                    out = step.function(*fresh(step.args), **fresh(step.kwargs))
                 pairs = zip(tensors_in(step.out), tensors_in(out), strict=True)
                 now |= {id(old): new for old, new in pairs}
             return now[id(target)]

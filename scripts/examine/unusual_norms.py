@@ -143,7 +143,9 @@ def dead_parameters(norm, x) -> list[str]:
 def detached(norm, x) -> bool:
     """Whether the gradient leaves out the statistics.
 
-    The outputs do not change with the scale of x, so a gradient has nothing along x.
+    The outputs do not change with the scale of x, so a gradient has nothing along x;
+    without the statistics, that of half their squares has all of it. A random part
+    is added, since with a gain of one that gradient is all zeros.
     """
     import torch
 
@@ -152,7 +154,9 @@ def detached(norm, x) -> bool:
         y = norm(h)
         if not y.requires_grad:
             return False
-        (g,) = torch.autograd.grad(y, h, _numbers(y.shape, 2), allow_unused=True)
+        own = y.detach()
+        weigh = own + own.square().mean().sqrt() * _numbers(y.shape, 2) / 8
+        (g,) = torch.autograd.grad(y, h, weigh, allow_unused=True)
     if g is None:
         return False
     along = (g * h).sum().abs()

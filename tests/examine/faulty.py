@@ -396,6 +396,33 @@ class PostNorm(Block):
         return self.norm_2(x + self.feed_forward(x))
 
 
+class Spelled(Block):
+    """The norms are lines of forward; their statistics get no gradient."""
+
+    def forward(self, x):
+        square = x.square().mean(-1, keepdim=True)
+        n = x * torch.rsqrt(square.detach() + 1e-6) * self.norm_1.weight
+        x = x + self.attention(n)
+        square = x.square().mean(-1).data
+        n = x / torch.sqrt(square + 1e-6)[..., None] * self.norm_2.weight
+        return x + self.feed_forward(n)
+
+
+@torch.no_grad()
+def root(x):
+    return torch.rsqrt(x.square().mean(-1, keepdim=True) + 1e-6)
+
+
+class SpelledNoGrad(Block):
+    """A statistic of one norm under no_grad, the whole of the other one."""
+
+    def forward(self, x):
+        x = x + self.attention(x * root(x) * self.norm_1.weight)
+        with torch.no_grad():
+            n = x * root(x) * self.norm_2.weight
+        return x + self.feed_forward(n)
+
+
 class NormForgotten(Block):
     def forward(self, x):
         x = x + self.attention(self.norm_1(x))
@@ -510,6 +537,8 @@ FOUND = {
     "backward norms twice": (norm(BackwardTwice), "gradient-input"),
     "the gain's gradient is a mean": (norm(BackwardMean), "gradient-gain-scaled"),
     "a norm under no_grad": (norm(BackwardNone), "gradient-input-none"),
+    "a statistic is detached in forward": (block(Spelled), "detached"),
+    "a norm in forward under no_grad": (block(SpelledNoGrad), "gradient-input-none"),
     "the stream is detached": (Cut, "unreached"),
     "a variance that cancels": (norm(Cancelling), "cancels"),
     "one added in bfloat16": (norm(Rounded), "one-rounds"),

@@ -63,6 +63,14 @@ class ByHandCentred(Vectors):
         return x + self.feed_forward(h * self.w2 + self.b2)
 
 
+class Lent(Block):
+    """Modules hold the gains, and a function is given them."""
+
+    def forward(self, x):
+        x = x + self.attention(F.rms_norm(x, (D,), self.norm_1.weight, 1e-6))
+        return x + self.feed_forward(F.rms_norm(x, (D,), self.norm_2.weight, 1e-6))
+
+
 class LostAxis(Vectors):
     """The mean is taken without keepdim, and its axis comes back later."""
 
@@ -109,6 +117,20 @@ class Helper(Vectors):
     def forward(self, x):
         x = x + self.attention(gained(x, self.w1))
         return x + self.feed_forward(gained(x, self.w2))
+
+
+class Watched(Vectors):
+    """A copy of the statistic is looked at, and a length of the stream."""
+
+    def forward(self, x):
+        root = torch.rsqrt(x.square().mean(-1, keepdim=True) + 1e-6)
+        self.seen = root.detach().mean().item()
+        x = x + self.attention(x * root * self.w1)
+        with torch.no_grad():
+            self.seen += x.square().mean().sqrt().item()
+        with torch.enable_grad():
+            root = torch.rsqrt(x.square().mean(-1, keepdim=True) + 1e-6)
+        return x + self.feed_forward(x * root * self.w2)
 
 
 class Float32LayerNorm(nn.LayerNorm):
@@ -673,6 +695,8 @@ RIGHT = {
     "a mean without keepdim": (of(LostAxis), "RMSNorm", "w", PRE),
     "squares by products": (of(ByEinsum), "RMSNorm", "w", PRE),
     "a length, and rows turned": (of(ByLength), "RMSNorm", "w", PRE),
+    "a function with a module's gain": (of(Lent), "RMSNorm", "w", PRE),
+    "statistics that are looked at": (of(Watched), "RMSNorm", "w", PRE),
     "a function with 1 + w": (of(Helper), "RMSNorm", "1+w", PRE),
     "LayerNorm in float32": (lambda: Decoder(Float32LayerNorm), "LayerNorm", "w", PRE),
     "all of it in float32": (lambda: Decoder(Float32Parts), "LayerNorm", "w", PRE),

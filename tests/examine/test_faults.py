@@ -1,5 +1,6 @@
 """Planted bugs are found, and a clean model raises no alarm."""
 
+from functools import cache
 from itertools import product
 
 import pytest
@@ -15,6 +16,7 @@ from tests.examine import faulty
 from tests.lanes import first_quick, quick_among
 
 
+@cache
 def judged(factory, causal: bool = False) -> dict:
     return faults.judged(seen(factory), causal)
 
@@ -40,6 +42,22 @@ def test_planted_bugs_are_found(name):
     factory, rule = faulty.FOUND[name]
     found = [entry[0] for entry in judged(factory)["faults"]]
     assert rule in found, found
+
+
+@pytest.mark.parametrize(
+    ("name", "rules"),
+    [
+        ("a statistic is detached in forward", {"detached": 6}),
+        (
+            "a norm in forward under no_grad",
+            {"detached": 3, "gradient-input-none": 3},
+        ),
+    ],
+)
+def test_norms_in_forward_are_found_one_by_one(name, rules):
+    factory, _ = faulty.FOUND[name]
+    found = judged(factory)["faults"]
+    assert {rule: len(places) for rule, places, _ in found} == rules
 
 
 def test_a_clean_model_raises_no_alarm():
