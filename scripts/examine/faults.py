@@ -9,6 +9,7 @@ import re
 
 from scripts.examine import flow, gradients, heads, state, unusual_norms
 from scripts.examine.probe import Probed
+from scripts.examine.tape import reals_in
 from scripts.experiments.atlas import examine as atlas
 from scripts.experiments.atlas.branches import again
 from scripts.site.atlas.words import decimal
@@ -334,7 +335,7 @@ def final(found: Probed, faults, remarks) -> None:
     given = [c.inputs[0].value for c in after]
     if any(x.shape == last.shape and equal(x, last) for x in given):
         return  # a norm of a layer, used once more
-    outputs = flow.tensors_of(found.trace.output)
+    outputs = reals_in(found.trace.output)
     bare = any(o.shape == last.shape and equal(o, last) for o in outputs)
     if bare:
         remarks.append(["ends-bare", path])

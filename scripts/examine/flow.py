@@ -3,6 +3,7 @@
 from contextlib import contextmanager
 
 from scripts.examine import state
+from scripts.examine.tape import reals_in
 
 NOISE = 1e-5  # of the largest element
 
@@ -10,12 +11,11 @@ NOISE = 1e-5  # of the largest element
 @contextmanager
 def watched(model, seen: list):
     """Note (path, inputs, first output) of every module, in order of its end."""
-    from scripts.experiments.atlas.trace import tensors
 
     def after(path):
         def hook(module, args, kwargs, output):
-            given = [t.detach().clone() for t in tensors(args) + tensors(kwargs)]
-            out = [t.detach().clone() for t in tensors(output)[:1]]
+            given = [t.detach().clone() for t in reals_in((args, kwargs))]
+            out = [t.detach().clone() for t in reals_in(output)[:1]]
             seen.append((path, given, out))
 
         return hook
@@ -39,21 +39,14 @@ def ran(model, given: dict, seed: int = 0, fresh: bool = True):
     """
     import torch
 
-    from scripts.experiments.atlas.trace import tensors
-
     seen: list = []
     torch.manual_seed(seed)
     if fresh:
         state.reset(model)
     with torch.no_grad(), state.ordinary_tensors(), watched(model, seen):
-        out = tensors(_plain(model(**given)))
+        out = reals_in(model(**given))
     rows = [t for t in out if t.ndim > 1] or out  # a loss may come first
     return (rows[0].detach() if rows else None), seen
-
-
-def _plain(out):
-    """An output as tuples: transformers wraps them."""
-    return out.to_tuple() if hasattr(out, "to_tuple") else out
 
 
 def differs(a, b) -> bool:
@@ -159,6 +152,11 @@ def _same_stream(block) -> tuple[int, ...]:
     return tuple(i for i, value in same if torch.equal(value, same[0][1]))
 
 
+def _like(out, shape):
+    """The first tensor of a shape in a result."""
+    return next((t for t in reals_in(out) if t.shape == shape), None)
+
+
 def leaks(block, tokens: int | None = None) -> bool | None:
     """Whether a call reads later tokens, its module run again; None if unknown.
 
@@ -174,12 +172,12 @@ def leaks(block, tokens: int | None = None) -> bool | None:
         return None
     try:
         state.reset(block.module)
-        before, _ = again(block)
+        before = _like(again(block)[0], shape)
         state.reset(block.module)
-        after, _ = again(block, which)  # token 2 of sample 0
+        after = _like(again(block, which)[0], shape)  # token 2 of sample 0
     except Exception:  # it takes what is not here any more
         return None
-    if before is None or before.shape != shape:  # its first result is another
+    if before is None:  # its first result is another
         return None
     change = (after - before)[0].abs().amax(-1)
     return bool((change[:2] > NOISE * before.abs().max()).any())
@@ -272,10 +270,3 @@ def unsteady(model, given: dict) -> str | None:
         if same and value.ndim < 3 and differs(old, value):
             return name
     return None
-
-
-def tensors_of(output) -> list:
-    """The real tensors of an output."""
-    from scripts.experiments.atlas.trace import tensors
-
-    return tensors(_plain(output))

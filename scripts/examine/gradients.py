@@ -1,7 +1,7 @@
 """Gradients of norms against finite differences, and parameters that none reaches."""
 
 from scripts.examine import state, unusual_norms
-from scripts.experiments.atlas.trace import tensors
+from scripts.examine.tape import reals_in
 
 STEP = 1e-3  # of the root mean square of what is moved
 ROUNDS = 3  # directions for each gradient
@@ -87,9 +87,7 @@ def unreached(model, given: dict) -> tuple[bool, list[str]]:
     random = torch.Generator().manual_seed(0)
     try:
         with torch.enable_grad():
-            out = model(**given)
-            out = out.to_tuple() if hasattr(out, "to_tuple") else out
-            real = [t for t in tensors(out) if t.requires_grad]
+            real = [t for t in reals_in(model(**given)) if t.requires_grad]
             if not real or not named:
                 return not named, []
             total = sum(

@@ -53,7 +53,7 @@ def load(spec: str, options: dict) -> Loaded:
         made, example = made
     if not isinstance(made, torch.nn.Module):
         raise Refusal(
-            f"{spec} gave {_article(made)}; needed: a torch.nn.Module, or a pair "
+            f"{spec} gave {article(made)}; needed: a torch.nn.Module, or a pair "
             "(model, example input)"
         )
     _small_enough(made)
@@ -67,9 +67,13 @@ def load(spec: str, options: dict) -> Loaded:
     return Loaded(spec, made, _guess(made, options), guessed=not own)
 
 
-def _article(thing) -> str:
+def article(thing) -> str:
     name = type(thing).__name__
-    return "None" if thing is None else f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
+    return (
+        "None"
+        if thing is None
+        else f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
+    )
 
 
 def _made(spec: str):

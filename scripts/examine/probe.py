@@ -11,8 +11,8 @@ from types import SimpleNamespace
 from scripts.examine import flow, heads, inline, open_code, state, unusual_norms
 from scripts.examine.attention import Products
 from scripts.examine.lists import containers, joined
-from scripts.examine.load import Loaded, Refusal
-from scripts.examine.tape import Tape
+from scripts.examine.load import Loaded, Refusal, article
+from scripts.examine.tape import Tape, reals_in
 from scripts.experiments.atlas import examine as atlas
 from scripts.experiments.atlas import trace as tracing
 from scripts.experiments.atlas.blocks import blocks, equal, stream
@@ -110,7 +110,7 @@ def probe(loaded: Loaded) -> Probed:
     through = inline.see_through(trace, known)
     lists = _lists(trace, model, known)
     if not lists:
-        raise Refusal(NO_BLOCKS)
+        raise Refusal(_no_blocks(loaded))
     found = Probed(loaded, stored, trace, known, lists, strange, unread, tape, through)
     found.outer = atlas.outer_norms(trace, lists, known)
     _note_apart(found)
@@ -128,14 +128,42 @@ def followed(loaded: Loaded) -> tuple:
         tape = Tape(given)
         state.reset(loaded.model)
         try:
-            with graph(), tape.recording():
-                return tracing.follow(loaded.model, given, Products(tape)), tape
+            with graph(), tape.recording(), state.replaced(tracing, tensors=reals_in):
+                trace = tracing.follow(loaded.model, given, Products(tape))
         except RuntimeError:  # it changes its own weights, say
             if graph is nullcontext:
                 raise
         finally:
             state.reset(loaded.model)
+        for call in trace.calls:
+            _stream_first(call)
+        return trace, tape
     raise AssertionError("the last pass returns or raises")
+
+
+def _stream_first(call) -> None:
+    """Let the one result of an entry of a list that has its input's shape lead."""
+    shapes = {s.shape for s in call.inputs}
+    like = [s for s in call.outputs if s.shape in shapes]
+    if call.path.rpartition(".")[2].isdigit() and len(like) == 1:
+        call.outputs.sort(key=lambda s: s is not like[0])
+
+
+def _no_blocks(loaded: Loaded) -> str:
+    """Why no blocks were seen: what an entry of a list returns, where none is read."""
+    returned: dict = {}
+    hooks = [
+        m.register_forward_hook(lambda _m, _a, out, p=path: returned.update({p: out}))
+        for path, m in loaded.model.named_modules()
+        if path.rpartition(".")[2].isdigit()
+    ]
+    flow.ran(loaded.model, loaded.given)
+    for hook in hooks:
+        hook.remove()
+    for path, out in returned.items():
+        if out is not None and not reals_in(out):
+            return f"{NO_BLOCKS}: {path} returns {article(out)}, no tensor seen in it"
+    return NO_BLOCKS
 
 
 def _add_inline(tape, trace, known: dict, strange: dict) -> list[tuple]:

@@ -94,7 +94,8 @@ def _copy(value, fresh: dict):
 
 
 @contextmanager
-def _replaced(owner, **methods):
+def replaced(owner, **methods):
+    """Attributes of a class or a module, replaced for a while."""
     before = {name: vars(owner)[name] for name in methods if name in vars(owner)}
     for name, method in methods.items():
         setattr(owner, name, method)
@@ -138,10 +139,10 @@ def graph_kept():
     try:
         with (
             torch.enable_grad(),
-            _replaced(torch.no_grad, **_switch(False)),
-            _replaced(torch.inference_mode, **_switch(False)),
-            _replaced(torch.enable_grad, **_switch(True)),
-            _replaced(torch.set_grad_enabled, **called),
+            replaced(torch.no_grad, **_switch(False)),
+            replaced(torch.inference_mode, **_switch(False)),
+            replaced(torch.enable_grad, **_switch(True)),
+            replaced(torch.set_grad_enabled, **called),
         ):
             yield
     finally:
@@ -160,5 +161,5 @@ def ordinary_tensors():
     def leave(self, *_) -> None:
         torch._C._set_grad_enabled(self._before)
 
-    with _replaced(torch.inference_mode, __enter__=enter, __exit__=leave):
+    with replaced(torch.inference_mode, __enter__=enter, __exit__=leave):
         yield

@@ -2,7 +2,7 @@
 
 import sys
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 
 from scripts.examine import state
 from scripts.experiments.atlas import trace as tracing
@@ -28,16 +28,23 @@ class Step:
 
 
 def tensors_in(value) -> list:
-    """All tensors in nested arguments, in order."""
+    """All tensors in nested arguments and fields of dataclasses, in order."""
     import torch
 
     if isinstance(value, torch.Tensor):
         return [value]
     if isinstance(value, dict):
         value = value.values()
+    elif is_dataclass(value) and not isinstance(value, type):
+        value = [getattr(value, f.name) for f in fields(value)]
     elif not isinstance(value, (list, tuple)):
         return []
     return [t for v in value for t in tensors_in(v)]
+
+
+def reals_in(value) -> list:
+    """The same, of real tensors alone."""
+    return [t for t in tensors_in(value) if t.is_floating_point()]
 
 
 class Tape:

@@ -1,6 +1,8 @@
 """Right decoders in the styles that people write: each must be read, none alarmed."""
 
 import copy
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import nn
@@ -175,6 +177,45 @@ class OfWords(Decoder):
         for layer in self.layers:
             x = layer(x)["hidden"]
         return x
+
+
+@dataclass
+class Out:
+    weights: torch.Tensor
+    hidden: torch.Tensor
+    cache: object = None
+
+
+class Named(NamedTuple):
+    cache: object
+    weights: torch.Tensor
+    hidden: torch.Tensor
+
+
+class Opaque:
+    def __init__(self, hidden):
+        self.hidden = hidden
+
+
+def returning(wrapped):
+    """A decoder whose blocks wrap what they return."""
+
+    class Wrapping(Block):
+        def forward(self, x):
+            return wrapped(super().forward(x))
+
+    class Unwrapping(Decoder):
+        def stream(self, tokens):
+            x = self.embedding(tokens)
+            for layer in self.layers:
+                x = layer(x).hidden
+            return x
+
+    return lambda: Unwrapping(block=Wrapping)
+
+
+def shares(x):
+    return x.detach().mT.softmax(-1)
 
 
 class NoGrad(Decoder):
@@ -708,6 +749,18 @@ RIGHT = {
     ),
     "a block that returns a dictionary": (
         lambda: OfWords(block=Words),
+        "RMSNorm",
+        "w",
+        PRE,
+    ),
+    "a block that returns a dataclass": (
+        returning(lambda x: Out(shares(x), x)),
+        "RMSNorm",
+        "w",
+        PRE,
+    ),
+    "a block that returns a named tuple": (
+        returning(lambda x: Named(None, shares(x), x)),
         "RMSNorm",
         "w",
         PRE,

@@ -9,6 +9,7 @@ pytest.importorskip("transformers")
 import torch
 
 from scripts.examine import faults, flow, text
+from scripts.examine.load import Refusal
 from tests.examine import styles
 from tests.examine.test_faults import one_thread, seen  # noqa: F401
 
@@ -49,6 +50,12 @@ def test_what_may_be_a_norm_and_is_not_read_is_said():
         first, second, *_ = text.row_lines(row, language)
         assert first == said
         assert "sqrt in block (test_styles.py:" in second
+
+
+def test_a_block_whose_result_shows_no_tensor_is_named():
+    with pytest.raises(Refusal) as caught:
+        seen(styles.returning(styles.Opaque))
+    assert "layers.0 returns an Opaque, no tensor seen in it" in str(caught.value)
 
 
 def test_a_final_norm_that_is_not_read_is_not_called_missing():
