@@ -32,7 +32,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "target",
         nargs="?",
         metavar="module:factory",
-        help="called without arguments; returns a module, or (module, example input)",
+        help="or path/to/file.py:factory; called without arguments, returns a module "
+        "or (module, example input)",
     )
     parser.add_argument(
         "--transformers",

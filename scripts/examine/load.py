@@ -1,8 +1,9 @@
 """From what a reader names to a model and an input for it."""
 
-import importlib
+import importlib.util
 import inspect
 import json
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -77,11 +78,14 @@ def article(thing) -> str:
 
 
 def _made(spec: str):
-    module, colon, name = spec.partition(":")
+    module, colon, name = spec.rpartition(":")
     if not (module and colon and name):
         raise Refusal(f"{spec!r} is not of the form module:factory")
+    file = module.endswith(".py")
+    if file and not Path(module).is_file():
+        raise Refusal(f"no file {module!r} in {Path.cwd()}")
     try:
-        found = importlib.import_module(module)
+        found = _of_file(Path(module)) if file else importlib.import_module(module)
     except ModuleNotFoundError as error:
         if error.name and f"{module}.".startswith(f"{error.name}."):
             raise Refusal(f"no module {module!r} in {Path.cwd()}") from None
@@ -92,7 +96,7 @@ def _made(spec: str):
         own = [
             n
             for n, value in vars(found).items()
-            if callable(value) and getattr(value, "__module__", "") == module
+            if callable(value) and getattr(value, "__module__", "") == found.__name__
         ]
         known = f"; it has: {', '.join(own[:8])}" if own else ""
         raise Refusal(f"{module} has no {name!r}{known}")
@@ -108,6 +112,16 @@ def _made(spec: str):
         if no_memory(error):
             raise MemoryError from None
         raise Refusal(f"{spec}() does not run: {one_line(error)}") from None
+
+
+def _of_file(path: Path):
+    """A module from its file, which may import what lies beside it."""
+    sys.path.insert(0, str(path.resolve().parent))
+    name = path.stem if path.stem not in sys.modules else f"{path.stem}_{len(sys.path)}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    found = sys.modules[name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(found)
+    return found
 
 
 def _small_enough(model) -> None:

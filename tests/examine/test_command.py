@@ -94,6 +94,7 @@ def test_the_report_is_written_in_both_languages(reported):
     [
         ("decoder", "is not of the form module:factory"),
         ("nowhere_at_all:decoder", "no module 'nowhere_at_all'"),
+        ("nowhere/at_all.py:decoder", "no file 'nowhere/at_all.py'"),
         (f"{GIVEN}:decoder", "has no 'decoder'; it has: raises, a_dict"),
         (f"{GIVEN}:raises", "does not run: ValueError: no weights"),
         (f"{GIVEN}:a_dict", "gave a dict; needed: a torch.nn.Module"),
@@ -107,6 +108,20 @@ def test_a_model_that_cannot_be_had(spec, says):
     said = refusal(spec)
     assert says in said
     assert "\n" not in said
+
+
+def test_a_path_to_a_file_is_a_module(tmp_path):
+    for name, width in (("a", 4), ("b", 8)):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "beside.py").write_text("from torch import nn\n", encoding="utf-8")
+        text = (
+            f"from beside import nn\ndef model():\n    return nn.Linear({width}, 4)\n"
+        )
+        (folder / "one.py").write_text(text, encoding="utf-8")
+    a, b = (load(f"{tmp_path}/{n}/one.py:model", {}).model for n in "ab")
+    assert (a.in_features, b.in_features) == (4, 8)
+    assert "has no 'mode'; it has: model" in refusal(f"{tmp_path}/a/one.py:mode")
 
 
 def test_inputs_that_are_none():
