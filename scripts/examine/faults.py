@@ -7,7 +7,7 @@ on purpose, or what breaks training or serving; the rest are remarks.
 import copy
 import re
 
-from scripts.examine import flow, gradients, heads, state, unusual_norms
+from scripts.examine import flow, gradients, heads, open_code, state, unusual_norms
 from scripts.examine.probe import Probed
 from scripts.examine.tape import reals_in
 from scripts.experiments.atlas import examine as atlas
@@ -200,8 +200,9 @@ def _strange(path, said, shape, tokens, faults, remarks) -> None:
 
 
 def unread_roots(found: Probed, faults, remarks) -> None:
-    """Roots outside of the layers that no probe tells."""
+    """What may be a norm and was not read: roots, and what removes the scale."""
     remarks += [["unread", where, name] for name, where in _outside(found)]
+    remarks += [["scale-lost", where, name] for name, where in found.lost]
 
 
 def _outside(found: Probed) -> list[tuple[str, str]]:
@@ -336,6 +337,13 @@ def final(found: Probed, faults, remarks) -> None:
     if any(x.shape == last.shape and equal(x, last) for x in given):
         return  # a norm of a layer, used once more
     outputs = reals_in(found.trace.output)
+    tape = found.tape
+    stream, _ = tape.step_of(calls[-1].out)
+    for given in outputs if stream is not None else ():
+        lost = open_code.removes_scale(tape, stream, given, len(tape.steps) - 1)
+        if lost:
+            remarks += [["scale-lost", where, name] for name, where in lost]
+            return
     bare = any(o.shape == last.shape and equal(o, last) for o in outputs)
     if bare:
         remarks.append(["ends-bare", path])

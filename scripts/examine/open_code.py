@@ -51,24 +51,13 @@ def add_branches(found, block) -> bool:
 
     Each is replayed from the nearest norm, or from the stream. Whether there are any.
     """
-    trace, tape = found.trace, found.tape
-    whole = stream(block)
-    shape = whole.shape
+    trace = found.trace
     norms = [c for c in trace.calls if c.path in found.known and c.inside(block)]
-    given = {id(t) for c in [block] for t in tracing.tensors(c.raw) if t.shape == shape}
-    made = []
-    for at, step in enumerate(tape.steps):
-        if step.name not in ADDS or not block.start < step.time < block.end:
-            continue
-        parts = [t for t in tensors_in(step.args) if t.shape == shape]
-        on = [t for t in parts if id(t) in given]
-        if len(parts) != 2 or not on or any(c.start < step.time < c.end for c in norms):
-            continue
-        (given_out, *_) = tensors_in(step.out)
-        given.add(id(given_out))
-        branch = parts[1] if parts[0] is on[0] else parts[0]
-        if call := _branch(found, block, norms, at, on[0], branch):
-            made.append(call)
+    calls = (
+        _branch(found, block, norms, at, on, branch)
+        for at, on, branch in _sums(found, block, norms)
+    )
+    made = [call for call in calls if call]
     for number, call in enumerate(made):
         call.path = f"{call.parent.path}.branch_{number}"
         trace.calls.append(call)
@@ -77,6 +66,78 @@ def add_branches(found, block) -> bool:
                 inner.parent = call
     trace.calls.sort(key=lambda c: c.start)
     return bool(made)
+
+
+def _sums(found, block, norms: list):
+    """(step, stream, branch) of what is added to a block's stream, norms apart."""
+    shape = stream(block).shape
+    given = {id(t) for t in tracing.tensors(block.raw) if t.shape == shape}
+    for at, step in enumerate(found.tape.steps):
+        if step.name not in ADDS or not block.start < step.time < block.end:
+            continue
+        parts = [t for t in tensors_in(step.args) if t.shape == shape]
+        on = [t for t in parts if id(t) in given]
+        if len(parts) != 2 or not on or any(c.start < step.time < c.end for c in norms):
+            continue
+        given.add(id(tensors_in(step.out)[0]))
+        yield at, on[0], parts[1] if parts[0] is on[0] else parts[0]
+
+
+def scale_lost(found, block, inside: bool) -> list[tuple[str, str]]:
+    """(name, file:line) of what removes the scale where no norm that was read does.
+
+    Each branch is replayed from the stream and, if ``inside``, from what the modules
+    on its way give.
+    """
+    tape, shape = found.tape, stream(block).shape
+    inner = [c for c in found.trace.calls if c.inside(block) and c.out is not None]
+    norms = [c for c in inner if c.path in found.known]
+    ends = {id(tape.step_of(c.out)[0]): c for c in norms}
+    sources = [tape.step_of(c.out)[0] for c in inner if inside and c.out.shape == shape]
+    sources += [t for t in tracing.tensors(block.raw) if t.shape == shape]
+    lost = []
+    for at, on, branch in _sums(found, block, norms):
+        for source in [on, *sources]:
+            if source is None or id(source) in ends:
+                continue
+            steps = tape.slice(source, branch, at) or []
+            passed = {id(t) for s in steps for t in s.given()} & set(ends)
+            given = [tape.step_of(ends[i].inputs[0]) for i in passed]
+            if all(_unmoved(tape, source, *into) for into in given):
+                lost += removes_scale(tape, source, branch, at)
+    return list(dict.fromkeys(lost))
+
+
+def removes_scale(tape, source, target, last: int) -> list[tuple[str, str]]:
+    """(name, file:line) of the step that does; empty where the target feels it."""
+    if not _unmoved(tape, source, target, last):
+        return []
+    for at, step in enumerate(tape.steps[: last + 1]):
+        for t in step.given():
+            whole = t.is_floating_point() and t.numel() >= source.numel()
+            if whole and _unmoved(tape, source, t, at):
+                return [(step.name.strip("_"), step.where)]
+    return []
+
+
+def _unmoved(tape, source, target, last: int) -> bool:
+    """Whether a tensor feels another one, and not its scale."""
+    import torch
+
+    if target is None or (module := replayed(tape, source, target, last)) is None:
+        return False
+    h = source.detach()
+    try:
+        with torch.no_grad():
+            own, twice, half, other = (module(h * by) for by in (1, 2, 0.5, h.cos()))
+    except Exception:  # it takes what is not here any more
+        return False
+    near = 1e-3 * own.abs().max()
+    return bool(
+        (twice - own).abs().max() <= near
+        and (half - own).abs().max() <= near
+        and (other - own).abs().max() > near
+    )
 
 
 def _branch(found, block, norms: list, at: int, on, branch) -> Call | None:

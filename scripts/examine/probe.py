@@ -43,6 +43,7 @@ class Probed:
     layers: dict = field(default_factory=dict)  # list -> what each layer does
     across: list = field(default_factory=list)  # norms that run over the heads
     apart: dict = field(default_factory=dict)  # norm -> (place, e) of such an epsilon
+    lost: dict = field(default_factory=dict)  # (name, file:line) of what removes scale
 
 
 def randomise(model, seed: int = 0) -> None:
@@ -482,6 +483,12 @@ def _rows_of(found: Probed, path: str, calls: list) -> None:
         if said["reason"] == APART and _follow_each_other(calls):
             said["reason"] = "output not matched"
         _correct_sites(found, call, said)
+        bare = said["placement"] == "none" or " none" in (said["reason"] or "")
+        read = said["status"] != "unresolved"
+        lost = open_code.scale_lost(found, call, bare) if read else []
+        if lost and not said["functional"]:
+            found.lost |= dict.fromkeys(lost)
+            said |= {"placement": None, "status": "resolved", "reason": None}
         held = ".".join(call.path.split(".")[-2:]) + "."
         for norm in said["norms"]:
             norm[1] = norm[1].removeprefix(held)  # of lists in lists

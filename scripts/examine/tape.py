@@ -193,7 +193,7 @@ def replayed(tape: Tape, source, target, last: int):
     from torch import nn
 
     steps = tape.slice(source, target, last)
-    if steps is None:
+    if not steps:
         return None
     off = _switched_off(tape, steps)
 

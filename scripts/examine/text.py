@@ -33,7 +33,7 @@ def heading(report: dict, language: str) -> list[str]:
 def row_lines(row: dict, language: str) -> list[str]:
     """What the atlas says of a row, without links; why, where nothing was resolved."""
     words = ATLAS[language]
-    unread = row["functional"] and not row["placement"]
+    unread = not row["placement"]
     known = {"functional": [], **({"placement": "none"} if unread else {})}
     lines = details(row | known, language, ("no_final",))  # a rule says that
     if row["batch_norms"] and row["placement"] in ("none", "other"):

@@ -293,6 +293,10 @@ RULES = {
         "en": "a root of rows ({0}) that no probe tells; it may belong to a norm",
         "zh": "有一处逐行开根（{0}）探测认不出，可能属于某个归一化",
     },
+    "scale-lost": {
+        "en": "something here ({0}) removes the scale of the stream and was not read",
+        "zh": "这里有一处（{0}）去掉了残差流的尺度，没有读出",
+    },
     "cancels": {
         "en": "loses the variance of rows far off centre: E[x²] − E[x]² cancels",
         "zh": "行的均值远离零时丢掉方差：E[x²] − E[x]² 相消",

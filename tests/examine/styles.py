@@ -135,6 +135,62 @@ class Watched(Vectors):
         return x + self.feed_forward(x * root * self.w2)
 
 
+def by_logarithm(x):
+    return x * torch.exp(-0.5 * torch.log(x.square().mean(-1, keepdim=True) + 1e-6))
+
+
+def by_magnitude(x):
+    return x / (x.abs().mean(-1, keepdim=True) + 1e-6)
+
+
+def by_iteration(x):
+    """Newton's iteration for the root."""
+    square = x.square().mean(-1, keepdim=True)
+    root = square + 1
+    for _ in range(12):
+        root = (root + square / root) / 2
+    return x / root
+
+
+class Unknown(Functional):
+    """What removes the scale is no norm that a probe knows."""
+
+    def forward(self, x):
+        x = x + self.attention(by_logarithm(x))
+        return x + self.feed_forward(by_iteration(x))
+
+
+class HalfUnknown(Block):
+    """Of one branch alone."""
+
+    def forward(self, x):
+        x = x + self.attention(self.norm_1(x))
+        return x + self.feed_forward(by_magnitude(x) * self.norm_2.weight)
+
+
+class OnOutputs(Functional):
+    def forward(self, x):
+        x = x + by_magnitude(self.attention(x))
+        return x + by_magnitude(self.feed_forward(x))
+
+
+class LastUnknown(Decoder):
+    def __init__(self):
+        super().__init__()
+        del self.norm
+
+    def forward(self, tokens):
+        return self.head(by_magnitude(self.stream(tokens)))
+
+
+class Bare(Functional):
+    """No norm at all but those of q and k."""
+
+    def forward(self, x):
+        x = x + self.attention(x)
+        return x + self.feed_forward(x)
+
+
 class Float32LayerNorm(nn.LayerNorm):
     """As in CLIP and Whisper."""
 

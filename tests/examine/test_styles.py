@@ -52,6 +52,32 @@ def test_what_may_be_a_norm_and_is_not_read_is_said():
         assert "sqrt in block (test_styles.py:" in second
 
 
+@pytest.mark.parametrize(
+    ("block", "places"),
+    [(styles.Unknown, 2), (styles.HalfUnknown, 1), (styles.OnOutputs, 1)],
+)
+def test_what_removes_the_scale_and_is_not_read_is_said(block, places):
+    found = seen(styles.of(block))
+    judged = faults.judged(found, True)
+    assert [rule for rule, *_ in judged["faults"]] == []
+    said = [places for rule, places, _ in judged["remarks"] if rule == "scale-lost"]
+    assert sum(map(len, said)) == places
+    assert all("styles.py:" in place for place, *_ in said)
+    for row in found.rows:
+        assert text.row_lines(row, "en")[0] == "Placement: not read."
+
+
+def test_a_last_norm_that_no_probe_knows_is_not_called_missing():
+    found = faults.judged(seen(styles.LastUnknown), True)
+    assert found["faults"] == []
+    assert [rule for rule, *_ in found["remarks"]] == ["scale-lost"]
+
+
+def test_a_stream_without_norms_is_said_to_have_none():
+    for row in seen(styles.of(styles.Bare)).rows:
+        assert text.row_lines(row, "en")[0] == "Placement: none."
+
+
 def test_a_block_whose_result_shows_no_tensor_is_named():
     with pytest.raises(Refusal) as caught:
         seen(styles.returning(styles.Opaque))
