@@ -187,14 +187,3 @@ def offset_rounds(norm, x) -> bool:
         y = functional_call(norm, low, (_numbers(x.shape),)).double()
         bare = functional_call(norm, zero, (_numbers(x.shape),)).double()
     return bool(((y * bare).sum() / bare.square().sum() - 1).abs() < w / 4)
-
-
-def in_place(norm, x) -> bool:
-    """Whether a norm changes what it is given."""
-    import torch
-
-    h = _numbers(x.shape)
-    kept = h.clone()
-    with torch.no_grad():
-        norm(h)
-    return not torch.equal(h, kept)
