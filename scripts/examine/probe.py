@@ -488,7 +488,9 @@ def _rows_of(found: Probed, path: str, calls: list) -> None:
         lost = open_code.scale_lost(found, call, bare) if read else []
         if lost and not said["functional"]:
             found.lost |= dict.fromkeys(lost)
-            said |= {"placement": None, "status": "resolved", "reason": None}
+            said["placement"] = None
+            if (said["reason"] or "").startswith("branches differ"):
+                said["reason"] = None
         held = ".".join(call.path.split(".")[-2:]) + "."
         for norm in said["norms"]:
             norm[1] = norm[1].removeprefix(held)  # of lists in lists

@@ -117,16 +117,16 @@ def wants_graph() -> bool:
     return _wanted[0]
 
 
-def _switch(value: bool) -> dict:
-    """The methods of a switch of the graph that only notes what is wanted."""
+def _off(self) -> None:
+    self.outer, _wanted[0] = _wanted[0], False
 
-    def enter(self, mode: bool = value) -> None:
-        self.mode, self.outer, _wanted[0] = mode, _wanted[0], mode
 
-    def leave(self, *_) -> None:
-        _wanted[0] = self.outer
+def _set(self, mode: bool) -> None:
+    self.mode, self.outer, _wanted[0] = mode, _wanted[0], mode
 
-    return {"__enter__": enter, "__exit__": leave}
+
+def _back(self, *_) -> None:
+    _wanted[0] = self.outer
 
 
 @contextmanager
@@ -134,14 +134,13 @@ def graph_kept():
     """`no_grad`, `inference_mode` and `set_grad_enabled` without effect."""
     import torch
 
-    called = _switch(False)
-    called["__init__"], called["__enter__"] = called["__enter__"], lambda self: None
+    off = {"__enter__": _off, "__exit__": _back}
+    called = {"__init__": _set, "__enter__": lambda self: None, "__exit__": _back}
     try:
         with (
             torch.enable_grad(),
-            replaced(torch.no_grad, **_switch(False)),
-            replaced(torch.inference_mode, **_switch(False)),
-            replaced(torch.enable_grad, **_switch(True)),
+            replaced(torch.no_grad, **off),
+            replaced(torch.inference_mode, **off),
             replaced(torch.set_grad_enabled, **called),
         ):
             yield
