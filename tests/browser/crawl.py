@@ -7,11 +7,11 @@ them; this one looks at a page, and test_crawl.py proves that it notices faults.
 import gzip
 from pathlib import Path
 
+import pytest
 from axe_playwright_python.base import AXE_SCRIPT
 
 from tests.browser import page_length
 from tests.browser.conftest import VIEWPORTS, urls
-from tests.lanes import quick_among
 
 SERIOUS = ("serious", "critical")
 LOCAL = ("data:", "blob:")
@@ -28,7 +28,7 @@ FORMULAS = [".katex-html"]
 # Thousands of coloured words and links, the same everywhere: one page is enough.
 ALIKE = [[".highlight"], [".md-header"], [".md-sidebar--primary"], [".md-footer"]]
 PAGE_WITH_ALL = "rmsnorm/rms-norm/"
-# One page of each kind, which `make test` looks at; `make test-all` looks at all.
+# One page of each kind: `make test` looks once at it, `make test-all` at all pages.
 KINDS = (
     "",
     PAGE_WITH_ALL,
@@ -162,19 +162,20 @@ def turn(page, scheme: str) -> None:
 # loaded once, at the width of a phone in one scheme, then shown on a desktop in the
 # other, where only what a scheme can change is asked of axe again.
 VIEWS = {"phone": "light", "desktop": "dark"}
+ONE_LOOK = {"zh": ("phone",), "en": ("desktop",)}  # in `make test`
 FORGET = "() => { localStorage.clear(); sessionStorage.clear(); }"
 NO_PAGES = ("", "no-such-page/")
 
 
-def visit(path, site, page, browser_checks, record=None) -> None:
-    """Open one page, look at it both ways and fail with all that is wrong on it.
+def visit(path, site, page, browser_checks, views=tuple(VIEWS), record=None) -> None:
+    """Open one page, look at it in each of VIEWS and fail with all that is wrong.
 
     The page's tab is left empty, for the next one. ``record`` takes the lines that say
     how much the page loads and how long it is.
     """
     watch = Watch(page, site[1], expect_404=path == "no-such-page/")
     try:
-        lines = see(path, site, page, watch, browser_checks)
+        lines = see(path, site, page, watch, browser_checks, views)
     finally:
         watch.leave()
         page.evaluate(FORGET)
@@ -184,11 +185,11 @@ def visit(path, site, page, browser_checks, record=None) -> None:
         record(kind, line)
 
 
-def see(path, site, page, watch: Watch, browser_checks) -> list[tuple[str, str]]:
+def see(path, site, page, watch: Watch, browser_checks, views) -> list[tuple[str, str]]:
     """Give ``watch`` all that is wrong; return the (kind, line) pairs to print."""
     lines = []
-    page.set_viewport_size(VIEWPORTS["phone"])
-    page.emulate_media(color_scheme=VIEWS["phone"])
+    page.set_viewport_size(VIEWPORTS[views[0]])
+    page.emulate_media(color_scheme=VIEWS[views[0]])
     page.goto(site[1] + path)
     limited = path not in NO_PAGES and (
         page_length.is_topical(path) or page_length.is_chapter(path)
@@ -198,11 +199,12 @@ def see(path, site, page, watch: Watch, browser_checks) -> list[tuple[str, str]]
         watch.problems += found.problems()
         lines.append(("length", str(found)))
         browser_checks.add(2)
-    for view, scheme in VIEWS.items():
+    for view in views:
         page.set_viewport_size(VIEWPORTS[view])
-        turn(page, scheme)
+        turn(page, VIEWS[view])
         if path:
-            look_at(page, VIEWPORTS[view]["width"], watch, colours_only=view != "phone")
+            later = view != views[0]
+            look_at(page, VIEWPORTS[view]["width"], watch, colours_only=later)
         browser_checks.add(9 if path else 4)
     page.wait_for_load_state("networkidle")
     if path not in NO_PAGES:
@@ -274,5 +276,13 @@ def axe_violations(page, colours_only=False) -> list[str]:
 
 
 def pages(language: str) -> list:
-    """The cases of a language's pages; all but one page of each kind are slow."""
-    return quick_among(urls(language), [f"{language}/{kind}" for kind in KINDS])
+    """Cases (path, views): one look at a page of each kind; all looks are slow."""
+    kinds = [f"{language}/{kind}" for kind in KINDS]
+    slow = pytest.mark.slow
+    return [
+        *(pytest.param(path, ONE_LOOK[language], id=path) for path in kinds),
+        *(
+            pytest.param(path, tuple(VIEWS), id=f"{path}-all-views", marks=slow)
+            for path in urls(language)
+        ),
+    ]

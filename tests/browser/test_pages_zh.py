@@ -5,6 +5,6 @@ import pytest
 from tests.browser.crawl import pages, visit
 
 
-@pytest.mark.parametrize("path", pages("zh"))
-def test_page(path, site, tab, browser_checks, record_property):
-    visit(path, site, tab, browser_checks, record_property)
+@pytest.mark.parametrize(("path", "views"), pages("zh"))
+def test_page(path, views, site, tab, browser_checks, record_property):
+    visit(path, site, tab, browser_checks, views, record_property)
