@@ -102,7 +102,7 @@ def suite(right, checks: list[Callable], made=None, **kinds) -> tuple:
 def rejects(right, checks: list[Callable], made=None, slow=False, **kinds) -> Callable:
     """A test of each wrong version of ``right``: one of the checks fails on it.
 
-    ``slow``, for code that a compiler takes seconds for: `make test` judges the first.
+    ``slow``, for kernels, which take seconds each: `make test` judges the first alone.
     """
     known = variants(right, made, **kinds)
     known = first_quick(*known) if slow else known

@@ -7,7 +7,7 @@
 // Code is looked up as it is typed: hidden_states[-1] is no "hidden" and no "1".
 
 const STOP = new Set(
-  ("a an and are as at be between by can do does doesn't don't for from get give has have how i if in is it " +
+  ("a an and are as at be between by can did do does doesn't don't for from get give has have how i if in is it " +
     "its make me my need needed of on one only or please question questions should so some than that the " +
     "their there they this to use used using vs was we what when where which while who why will with work " +
     "you your happen happens instead really fix bug issue add but still however though because if different set " +
@@ -25,16 +25,6 @@ const SPELLED = {
   八股: "面试题", 八股文: "面试题", 手撕: "手写", 代替: "换成", 取代: "换成", 参数量: "参数",
   大模型: "大语言模型", 双曲正切: "tanh",
 };
-// Words for one thing: a page that has one of them answers for the others, for a little less.
-const ALIKE = [
-  "quantization quantized quantize ptq", "量化 quantization ptq",
-  "nondeterministic nondeterminism deterministic determinism", "不确定 确定性 不一致 nondeterminism",
-  "recompute recomputed recomputation checkpointing", "重计算 重算 recompute checkpointing", "tuning finetuning", "微调 tuning finetuning",
-  "explode explodes exploding grow grows diverge diverges drift", "爆炸 发散", 
-  "init initialised initialized initialise initialize initialization", "mup µp", "eliminates avoids", "gibberish garbage", "乱码 感叹号",
-  "slow slower fast faster", "spike spikes", "equal equals equivalent same", "等价 等同 相同 一样", "省去 去掉 省掉 没有", "偏置 bias",
-].map((line) => line.split(" "));
-const alike = (word) => ALIKE.filter((group) => group.includes(word)).flat().filter((other) => other !== word);
 const isSpelled = (word) => Object.hasOwn(SPELLED, word);
 const spelled = (word) => (isSpelled(word) ? SPELLED[word] : word);
 // The terms' other words, which the build fills in from terms.yml: the query is
@@ -53,9 +43,7 @@ const FIELDS = [
   { field: "text", whole: 1, begins: 0.6 },
 ];
 const SECTION = 0.7; // a section's title against the page's
-const NAME = 1; // a page's name within the query
-const NEAR = 0.5; // words that stand together in the query and in a section
-const OTHER = 0.8; // another word for what was typed, or its likely spelling
+const NAME = 1.5; // a page's name within the query
 const EXACT = 10; // a page's name and nothing else
 const RAREST = 2.5; // what a word counts that few pages have
 const TOGETHER = 0.4; // of a page's worth, that of its best section alone
@@ -123,34 +111,12 @@ const wordsOf = (query, known, separator, isText) => {
 
 const squeezed = (text) => text.replace(/\u200b|<[^>]*>/g, "").toLowerCase().replace(/[\s_-]+/g, "");
 
-// How much of what was typed is one of the page's names, in letters and in rarity: 1 when
-// it is all. LayerNorm in a question about something rarer is no answer.
-const named = (page, typed, rarityOf) => {
+// How much of what was typed is one of the page's names: 1 when it is all.
+const named = (page, typed) => {
   const names = [page.title, ...(page.tags ?? [])].map(squeezed);
-  if (names.includes(typed)) return 1;
-  const within = names.filter((name) => name.length > 4 && typed.includes(name));
-  return Math.max(0, ...within.map((name) => (name.length / typed.length + rarityOf(name)) / 2));
+  const within = names.filter((name) => name === typed || (name.length > 4 && typed.includes(name)));
+  return Math.max(0, ...within.map((name) => name.length)) / typed.length;
 };
-
-// Whether one letter more, less, other or exchanged (two in a long word) makes both alike.
-const isNear = (one, other) => {
-  const most = one.length < 10 ? 1 : 2;
-  if (Math.abs(one.length - other.length) > most) return false;
-  let [before, row] = [null, [...Array(other.length + 1).keys()]];
-  for (let i = 1; i <= one.length; i += 1) {
-    const next = [i];
-    for (let j = 1; j <= other.length; j += 1) {
-      next[j] = Math.min(row[j] + 1, next[j - 1] + 1, row[j - 1] + (one[i - 1] === other[j - 1] ? 0 : 1));
-      if (before && one[i - 1] === other[j - 2] && one[i - 2] === other[j - 1]) next[j] = Math.min(next[j], before[j - 2] + 1);
-    }
-    if (Math.min(...next) > most) return false;
-    [before, row] = [row, next];
-  }
-  return row.at(-1) <= most;
-};
-// What somebody may have meant by a word that no page has.
-const meant = (word, every) =>
-  /^[a-z'’]{6,}$/.test(word) ? every.filter((other) => other[0] === word[0] && isNear(word, other)) : [];
 
 // Titles and texts as they are typed: without tags and blanks.
 const NAMED = { "&lt;": "<", "&gt;": ">", "&amp;": "&" };
@@ -162,15 +128,12 @@ const plain = (html) =>
     .toLowerCase();
 let texts = null;
 const literal = (map) => (texts ??= [...map.values()].map((part) => [part.location, plain(part.title), plain(part.text)]));
-let joined = null; // address -> its text without a hyphen
-const unhyphened = (map) =>
-  (joined ??= new Map(literal(map).map(([ref, title, text]) => [ref, `${title} ${text}`.replaceAll("-", "")])));
 
 // What the other forms of a word begin with; a number begins nothing.
 const stemOf = (word) => (DIGITS.test(word) ? "" : word.replace(ENDING, ""));
 
 // Section -> for each word, what its places in that section are worth.
-const worthOf = (words, others, index, map) => {
+const worthOf = (words, index, map) => {
   const worth = new Map();
   const put = (ref, place, much) => {
     if (!worth.has(ref)) worth.set(ref, words.map(() => 0));
@@ -185,18 +148,16 @@ const worthOf = (words, others, index, map) => {
       }
       return;
     }
-    const look = (text, wildcard, field, weight) => {
-      if (!text) return;
-      const hits = index.query((q) => q.term(text, { fields: [field], wildcard, usePipeline: false }));
-      for (const { ref, score } of hits) {
-        const share = field === "text" ? score / hits[0].score : field === "tags" && map.get(ref).parent ? 0 : inTitle(ref);
-        if (share) put(ref, place, weight * share);
-      }
-    };
+    const stem = stemOf(word);
     for (const { field, whole, begins } of FIELDS) {
-      look(word, WHOLE, field, whole);
-      look(stemOf(word), BEGINS, field, begins);
-      if (field !== "tags") for (const other of others[place]) look(other, WHOLE, field, OTHER * whole);
+      for (const [text, wildcard, weight] of [[word, WHOLE, whole], [stem, BEGINS, begins]]) {
+        if (!text) continue;
+        const hits = index.query((q) => q.term(text, { fields: [field], wildcard, usePipeline: false }));
+        for (const { ref, score } of hits) {
+          const share = field === "text" ? score / hits[0].score : field === "tags" && map.get(ref).parent ? 0 : inTitle(ref);
+          if (share) put(ref, place, weight * share);
+        }
+      }
     }
   });
   return worth;
@@ -213,15 +174,11 @@ export const ranked = (query, { search, index, map, separator }) => {
   const asked = wordsOf(ours, known, separator, isText);
   const pageOf = (ref) => map.get(ref).parent ?? map.get(ref);
   const held = (at, place) => [...at.values()].some((values) => values[place] > 0);
-  const every = Object.keys(index.invertedIndex);
-  const begins = (stem) => stem && every.some((other) => other.startsWith(stem));
-  const stands = (word) => known(word) || (CODE.test(word) ? isText(word) : every.includes(word) || begins(stemOf(word)));
-  const others = asked.map((word) => [...alike(word), ...(stands(word) ? [] : meant(word, every))]);
-  const ofAll = worthOf(asked, others, index, map);
+  const ofAll = worthOf(asked, index, map);
   const kept = asked.flatMap((_, place) => (held(ofAll, place) ? [place] : []));
   const words = kept.map((place) => asked[place]);
   const asTyped = (word, at = query.toLowerCase().indexOf(word)) => (at < 0 ? word : query.slice(at, at + word.length));
-  const absent = asked.filter((word) => !stands(word)).map((word) => asTyped(word));
+  const absent = asked.filter((word) => !words.includes(word)).map((word) => asTyped(word));
   if (!words.length) return { items: [], absent };
   const worth = new Map([...ofAll].map(([ref, at]) => [ref, kept.map((place) => at[place])]));
   const ofPages = new Map();
@@ -233,12 +190,6 @@ export const ranked = (query, { search, index, map, separator }) => {
   const rare = holding.map((pages) => Math.min(RAREST, 0.2 + Math.log(1 + map.size / 10 / (1 + pages))));
   const sum = (values) => values.reduce((all, value) => all + value, 0);
   const typed = [query, ours].map(squeezed);
-  const rarityOf = (name) => sum(rare.filter((_, place) => name.includes(squeezed(words[place])))) / sum(rare);
-  const pairs = words.slice(1).map((word, place) => plain(words[place] + word).replaceAll("-", ""));
-  const near = (ref, at) => {
-    const stand = (pair, place) => at[place] && at[place + 1] && unhyphened(map).get(ref).includes(pair);
-    return (NEAR * sum(pairs.map((pair, place) => (stand(pair, place) ? Math.min(rare[place], rare[place + 1]) : 0)))) / sum(rare);
-  };
   const none = words.map(() => 0);
   const much = (at) => {
     const share = sum(rare.filter((_, place) => at[place] > 0)) / sum(rare);
@@ -247,12 +198,12 @@ export const ranked = (query, { search, index, map, separator }) => {
   const ofSections = new Map();
   for (const [ref, at] of worth) {
     const page = pageOf(ref);
-    ofSections.set(page, Math.max(ofSections.get(page) ?? 0, much(at) + near(ref, at)));
+    ofSections.set(page, Math.max(ofSections.get(page) ?? 0, much(at)));
   }
   const score = (page) => {
     const all = much(ofPages.get(page) ?? none);
     const within = all + TOGETHER * ((ofSections.get(page) ?? 0) - all);
-    const name = Math.max(...typed.map((text) => named(page, text, rarityOf)));
+    const name = Math.max(...typed.map((text) => named(page, text)));
     const kind = KIND[page.location] ?? KIND[page.location.split("/")[0]] ?? 1;
     return { holds: kind * (within + NAME * Math.min(name, 0.5)), all: kind * (within + NAME * name + (name === 1 ? EXACT : 0)) };
   };
@@ -262,8 +213,7 @@ export const ranked = (query, { search, index, map, separator }) => {
     if (!CODE.test(word) && !DIGITS.test(word)) return [stemOf(word)];
     return word.split(/[^\p{L}\p{N}_]+/u).filter(Boolean).map((part) => `${part}^1`);
   });
-  const alsoLooked = kept.flatMap((place) => others[place]).map((other) => `${other}^1`);
-  const found = search([...looked, ...alsoLooked].join(" "));
+  const found = search(looked.join(" "));
   const within = ({ location }) => much(worth.get(location) ?? none) * (REPEATS.test(location) ? 0.2 : 1);
   const items = found.items.map((item) => {
     const { holds, all } = score(pageOf(item[0].location));

@@ -151,7 +151,7 @@ def test_right_at_the_true_widths():
     check_wide_rows.__wrapped__(add_rms_norm)
 
 
-test_right, test_rejects = suite(add_rms_norm, CHECKS)
+test_right, test_rejects = suite(add_rms_norm, CHECKS, slow=True)
 
 
 def test_one_output_may_go_unused():

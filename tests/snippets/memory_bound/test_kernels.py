@@ -119,7 +119,7 @@ CHECKS = [
 ]
 
 
-test_right, test_rejects = suite(soft_cap, CHECKS)
+test_right, test_rejects = suite(soft_cap, CHECKS, slow=True)
 
 
 MIXES = ((1, 1), (2, 1), (2, 2), (3, 1), (3, 2))

@@ -106,7 +106,7 @@ CHECKS = [
 ]
 
 
-test_right, test_rejects = suite(qk_norm_rope, CHECKS)
+test_right, test_rejects = suite(qk_norm_rope, CHECKS, slow=True)
 
 
 @pytest.mark.parametrize("size", [2, 4])

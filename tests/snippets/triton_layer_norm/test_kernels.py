@@ -147,7 +147,7 @@ def test_right_at_the_true_widths():
     check_epsilon_of_wide_rows.__wrapped__(layer_norm)
 
 
-test_right, test_rejects = suite(layer_norm, CHECKS)
+test_right, test_rejects = suite(layer_norm, CHECKS, slow=True)
 
 
 def test_an_operation_behind_it_may_give_no_gradient():

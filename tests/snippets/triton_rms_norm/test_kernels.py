@@ -170,7 +170,7 @@ def test_right_at_the_true_widths():
     assert_near(rms_norm(x, gain), wanted, "y")
 
 
-test_right, test_rejects = suite(rms_norm, CHECKS)
+test_right, test_rejects = suite(rms_norm, CHECKS, slow=True)
 
 
 def test_an_operation_behind_it_may_give_no_gradient():
