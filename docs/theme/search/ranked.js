@@ -15,7 +15,7 @@ const STOP = new Set(
     "到 上 中 里 下 一下 一个 一些 这个 那个 这 那 可以 需要 进行 写 写一下 使用 用的 用了 普遍 都 就 也 还 请问 请 问题 " +
     "相比 相比于 于 各 分别 你 我 它 他 时 后 之后 而 非 而非 做 让 说 讲 该 咋办 么 才 再 又 出现 介绍 关于 问 等 " +
     "能 能否 是否 不是 我们 真的 可能 究竟 根本 主要 其实 一般 比如 是什么 指的 所有 特别 很 太 更 最 " +
-    "嘛 存在 但 但是 不过 仍 仍然 还是 已经 如果 因为 所以 由于 当 使用了 并 并且 时候 通常 设置").split(" "),
+    "嘛 存在 用到 但 但是 不过 仍 仍然 还是 已经 如果 因为 所以 由于 当 使用了 并 并且 时候 通常 设置").split(" "),
 );
 // One word, spelled otherwise.
 const SPELLED = {
@@ -95,7 +95,7 @@ const wordsOf = (query, known, separator, isText) => {
   const all = [];
   const parts = (word) => spelled(word).split(separator);
   // A name of code that no page has is what prose says: weight_decay, weight decay.
-  const asProse = (word) => (known(word) ? [word] : word.split("_"));
+  const asProse = (word) => (known(word) || (CODE.test(word) && isText(word)) ? [word] : word.split("_"));
   for (const [run] of parted(query, known).toLowerCase().matchAll(RUNS)) {
     const bare = run.replace(EDGES, "");
     if (HAN.test(run)) {
