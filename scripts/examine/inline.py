@@ -90,7 +90,7 @@ def _norm_at(tape: Tape, at: int, parent: Call, done: set) -> Call | None:
     best = None
     for source in _sources(tape, at):
         for last, target in _targets(tape, at, source.shape):
-            module = replayed(tape, source, target, last)
+            module = replayed(tape, source, target, last, 4 * DEEP)
             kind = module and _read(module, source)
             if not kind:
                 break

@@ -184,16 +184,17 @@ def _switched_off(tape: Tape, steps: list[Step]) -> set[int]:
     return found
 
 
-def replayed(tape: Tape, source, target, last: int):
-    """The steps from one tensor to another as a module of one tensor; None if none.
+def replayed(tape: Tape, source, target, last: int, most: int | None = None):
+    """The steps from one tensor to another as a module of one tensor.
 
-    Its parameters are those that the steps read.
+    Its parameters are those that the steps read. None if there are no steps, or more
+    than ``most``.
     """
     import torch
     from torch import nn
 
     steps = tape.slice(source, target, last)
-    if not steps:
+    if not steps or len(steps) > (most or len(steps)):
         return None
     off = _switched_off(tape, steps)
 
