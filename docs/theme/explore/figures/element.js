@@ -158,7 +158,7 @@ export function define(figure) {
         const more = [said, setting, address].filter((each) => each.textContent);
         this.append(...more);
         const parts = [whole.querySelector("figcaption"), this.view, ...more];
-        save(picture(whole, parts), `${figure.name}.png`);
+        save(picture(parts), `${figure.name}.png`);
         for (const each of more) each.remove();
       }
 

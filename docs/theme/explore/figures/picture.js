@@ -93,7 +93,7 @@ function paint(context, element) {
 }
 
 /** A canvas with elements of a figure below each other. */
-export function picture(figure, elements) {
+export function picture(elements) {
   const canvas = document.createElement("canvas");
   const context = canvas.getContext("2d");
   const boxes = elements.map((element) => element.getBoundingClientRect());
@@ -101,8 +101,7 @@ export function picture(figure, elements) {
   const height = boxes.reduce((total, box) => total + box.height + EDGE / 2, 2 * EDGE);
   [canvas.width, canvas.height] = [SCALE * width, SCALE * height];
   context.scale(SCALE, SCALE);
-  const style = getComputedStyle(figure);
-  context.fillStyle = style.getPropertyValue("--md-default-bg-color");
+  context.fillStyle = getComputedStyle(document.body).backgroundColor;
   context.fillRect(0, 0, width, height);
   let top = EDGE;
   elements.forEach((element, i) => {

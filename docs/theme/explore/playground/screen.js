@@ -212,7 +212,8 @@ if (globalThis.customElements && !customElements.get(NAME)) {
         this.fresh.hidden = !ended;
         this.save.disabled = !ended;
         const free = !CHALLENGES[this.state.challenge]?.hidden;
-        this.adds.hidden = !free || this.state.lanes.length >= MOST_LANES;
+        this.adds.hidden = !free;
+        this.adds.disabled = this.state.lanes.length >= MOST_LANES;
         this.removes.hidden = !free || this.state.lanes.length < 2;
         this.bar.replaceChildren(
           make("i", {}),
@@ -602,7 +603,7 @@ if (globalThis.customElements && !customElements.get(NAME)) {
       look() {
         const style = getComputedStyle(this);
         const side = style.colorScheme === "dark" ? 1 : 0; // a canvas knows no light-dark()
-        const token = (name) => style.getPropertyValue(name).match(/#\w+/g)[side];
+        const token = (name) => style.getPropertyValue(name).match(/#\w+/g)?.[side] ?? "";
         const [ink, muted, line, panel, paper, accent] = ["ink", "muted", "line", "panel", "paper", "accent"].map((name) =>
           token(`--${name}`),
         );

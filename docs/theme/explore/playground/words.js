@@ -107,7 +107,7 @@ const EN = {
     return `${name} ends at ${lossText(end)}, no better than a model without layers (${lossText(bare)})${many}.`;
   },
   dead: ({ from, to, layers, share, layer }) =>
-    `${to === null ? `From step ${from} on` : `From step ${from} to ${to}`} ${layers.length === 1 && layers[0] === 0 ? "the embedding gets" : `layer${layers.length > 1 ? "s" : ""} ${spans(layers).join(", ")} get${layers.length > 1 ? "" : "s"}`} less than 1/100 of the last layer's gradient${layers.length > 1 ? `, layer ${layer} about ${fraction(share)}` : ""}.`,
+    `${to === null ? `From step ${from} on` : `From step ${from} to ${to}`} ${layers.length === 1 && layers[0] === 0 ? "the embedding" : `layer${layers.length > 1 ? "s" : ""} ${spans(layers).join(", ")}`} mostly get${layers.length > 1 ? "" : "s"} less than 1/100 of the last layer's gradient${layers.length > 1 ? `, layer ${layer} about ${fraction(share)}` : ""}.`,
   alike: ({ from, to, cosine }) =>
     `${to === null ? `From step ${from} on` : `From step ${from} to ${to}`} the tokens of a sequence are one vector (cosine ${cosine.toFixed(3)}).`,
   lost: (step) => `At step ${step} the loss is no longer a number.`,
@@ -123,7 +123,7 @@ const EN = {
   challenges: "Challenges",
   challenge: {
     rescue: ["Rescue Post-Norm", "Six layers, norm after the sum: make it learn."],
-    steady: ["Without touching the rate", "The rate stays at 0.01, the norm after the sum. Warm-up for half the run does not save this one. What does?"],
+    steady: ["Without touching the rate", "Six layers. The rate stays at 0.01, the norm after the sum. Warm-up for half the run does not save this one. What does?"],
     kill: ["Kill Pre-Norm", "It shrugs off three times the rate. Keep it from learning."],
     bare: ["No norm at all", "End below Pre-Norm, side by side, with a model that has no norm."],
     blind: ["Four maps without names", "Run them, then say which is Post-Norm."],
@@ -194,7 +194,7 @@ const ZH = {
     return `${name} 最后是 ${lossText(end)}，不比没有层的模型（${lossText(bare)}）好${many}。`;
   },
   dead: ({ from, to, layers, share, layer }) =>
-    `第 ${from} 步${to === null ? "起" : `到第 ${to} 步`}，${layers.length === 1 && layers[0] === 0 ? "嵌入" : `第 ${spans(layers).join("、")} 层`}拿到的梯度不到最后一层的 1/100${layers.length > 1 ? `，其中第 ${layer} 层约 ${fraction(share)}` : ""}。`,
+    `第 ${from} 步${to === null ? "起" : `到第 ${to} 步`}，${layers.length === 1 && layers[0] === 0 ? "嵌入" : `第 ${spans(layers).join("、")} 层`}拿到的梯度大多不到最后一层的 1/100${layers.length > 1 ? `，其中第 ${layer} 层约 ${fraction(share)}` : ""}。`,
   alike: ({ from, to, cosine }) =>
     `第 ${from} 步${to === null ? "起" : `到第 ${to} 步`}，一个序列的各个 token 成了同一个向量（余弦 ${cosine.toFixed(3)}）。`,
   lost: (step) => `第 ${step} 步，损失不再是数。`,
@@ -210,7 +210,7 @@ const ZH = {
   challenges: "挑战",
   challenge: {
     rescue: ["救活 Post-Norm", "六层，归一化在相加之后：让它学会。"],
-    steady: ["不许动学习率", "学习率留在 0.01，归一化留在相加之后。预热半程也没救回这一次，什么救得了？"],
+    steady: ["不许动学习率", "六层。学习率留在 0.01，归一化留在相加之后。预热半程也没救回这一次，什么救得了？"],
     kill: ["弄垮 Pre-Norm", "三倍的学习率它不在乎。让它学不会。"],
     bare: ["一个归一化都不用", "和 Pre-Norm 并排，用没有归一化的模型，损失降到它以下。"],
     blind: ["四幅没有名字的图", "先训练，再指出哪幅是 Post-Norm。"],
