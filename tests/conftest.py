@@ -16,6 +16,14 @@ pytest.register_assert_rewrite(
 os.environ["TRITON_INTERPRET"] = "1"
 
 
+COLLECTED = pytest.StashKey[list]()  # all tests, those of the other lane too
+
+
+@pytest.hookimpl(tryfirst=True)  # before what is marked slow is left out
+def pytest_collection_modifyitems(session, items):
+    session.stash[COLLECTED] = list(items)
+
+
 class KnownWrong:
     """Proof that the checks of a method can fail: they reject wrong variants."""
 

@@ -6,6 +6,7 @@ import pytest
 
 from scripts.site.data import known_wrong, reference_lists
 from scripts.site.reading.source import LANGUAGES, ROOT, SourceError
+from tests.conftest import COLLECTED
 
 SNIPPETS = ROOT / "tests" / "snippets"
 LEAST = 120
@@ -47,7 +48,7 @@ def violations(data: dict, suites: dict[tuple[str, str], set[str]]) -> list[str]
 
 
 def test_every_variant_is_described(request, no_violations):
-    suites = collected(request.session.items)
+    suites = collected(request.session.stash[COLLECTED])
     if not suites:
         pytest.skip("tests/snippets is not part of this run")
     no_violations(violations(reference_lists.rejected_data(), suites))

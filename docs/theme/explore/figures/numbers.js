@@ -64,8 +64,8 @@ const PRESETS = [
     claim: "overflow-in-rms-norm-gives-nan",
     verdict: "wrong",
     state: OPENING,
-    en: "Overflow gives NaN",
-    zh: "上溢得到 NaN",
+    en: "A square that overflows gives NaN",
+    zh: "平方上溢，得到 NaN",
     shows: {
       en: "Wrong: without an upcast the square is infinite, 1/RMS is 0, and so is every output. No NaN.",
       zh: "错误：不提升精度时平方是无穷大，1/RMS 是 0，所有输出也都是 0，没有 NaN。",

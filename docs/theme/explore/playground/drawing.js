@@ -2,6 +2,7 @@
 // Screen and saved picture are drawn by the same code.
 
 import { MAPS, level, ramp } from "./colours.js";
+import { LEARNED } from "./reading.js";
 import { lossText, power } from "./words.js";
 
 const RAMPS = { warm: ramp("warm"), cool: ramp("cool") };
@@ -80,9 +81,11 @@ export function drawLane(context, lane, look) {
     write(look.words.loss, LEFT, HEAD / 2);
     for (const value of [0, 2, 4]) {
       line(LEFT, height(value), LEFT + loss.width, height(value), look.line);
-      write(String(value), LEFT - 6, height(value), "right");
+      write(value < MOST_LOSS ? String(value) : `≥${value}`, LEFT - 6, height(value), "right");
     }
+    const learns = LEARNED * bare;
     line(LEFT, height(bare), LEFT + loss.width, height(bare), look.muted, [2, 3]);
+    line(LEFT, height(learns), LEFT + loss.width, height(learns), look.muted, [1, 5]);
     [...lane.runs].reverse().forEach((rows, i, all) => {
       const first = i === all.length - 1;
       const values = rows.map((row) => (Number.isFinite(row.loss) ? row.loss : MOST_LOSS));
@@ -100,7 +103,7 @@ export function drawLane(context, lane, look) {
       if (first) trace(values, 0.28, 1);
       trace(means(values), first ? 1 : 0.45, first ? 2 : 1);
     });
-    write(`┈ ${look.words.bare(lossText(bare))}`, LEFT + loss.width, HEAD / 2, "right");
+    write(`┈ ${look.words.bare(lossText(bare), lossText(learns))}`, LEFT + loss.width, HEAD / 2, "right");
   }
 
   write(look.words.maps[look.map], LEFT, map.y - HEAD / 2);
