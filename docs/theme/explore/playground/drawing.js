@@ -103,7 +103,8 @@ export function drawLane(context, lane, look) {
       if (first) trace(values, 0.28, 1);
       trace(means(values), first ? 1 : 0.45, first ? 2 : 1);
     });
-    write(`┈ ${look.words.bare(lossText(bare), lossText(learns))}`, LEFT + loss.width, HEAD / 2, "right");
+    write(`┈ ${look.words.bare(lossText(bare))}`, LEFT + loss.width, HEAD / 2, "right");
+    write(look.words.learns(lossText(learns)), LEFT + loss.width, height(learns) - 7, "right");
   }
 
   write(look.words.maps[look.map], LEFT, map.y - HEAD / 2);
