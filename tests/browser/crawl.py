@@ -11,7 +11,7 @@ import pytest
 from axe_playwright_python.base import AXE_SCRIPT
 
 from tests.browser import page_length
-from tests.browser.conftest import VIEWPORTS, urls
+from tests.browser.conftest import VIEWPORTS, awake, urls
 
 SERIOUS = ("serious", "critical")
 LOCAL = ("data:", "blob:")
@@ -206,8 +206,8 @@ def see(path, site, page, watch: Watch, browser_checks, views) -> list[tuple[str
             later = view != views[0]
             look_at(page, VIEWPORTS[view]["width"], watch, colours_only=later)
         browser_checks.add(9 if path else 4)
-    page.wait_for_load_state("networkidle")
     if path not in NO_PAGES:
+        awake(page)
         line = watch.weigh(page.url)
         lines.append(("measured", f"first load of {path}: {line}"))
     return lines

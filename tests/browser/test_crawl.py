@@ -3,7 +3,7 @@
 import pytest
 
 from tests.browser import crawl
-from tests.browser.conftest import VIEWPORTS
+from tests.browser.conftest import VIEWPORTS, awake
 from tests.browser.crawl import (
     Watch,
     axe_violations,
@@ -40,7 +40,7 @@ def test_a_heavy_page_is_noticed(site, open_page, monkeypatch):
     page = open_page()
     watch = Watch(page, site[1])
     page.goto(site[1] + "en/")
-    page.wait_for_load_state("networkidle")
+    awake(page)
     line = watch.weigh(page.url)
     assert line.endswith(" KB") and not watch.problems
     monkeypatch.setattr(crawl, "FIRST_LOAD", 1000)
