@@ -2,7 +2,7 @@
 
 import { backward, forward, shared } from "../engine/norms.js";
 import { choice, define, digits, slider } from "./element.js";
-import { arrow, beside, between, disc, drawing, grip, length, placed } from "./space.js";
+import { angle, arrow, beside, between, disc, drawing, grip, length, placed, short, sum, table } from "./space.js";
 
 const WORDS = {
   en: {
@@ -108,9 +108,6 @@ const PRESETS = [
   },
 ];
 
-const short = (v) => digits(Math.abs(v) < 1e-6 ? 0 : v, 3);
-const angle = (v) => (Number.isNaN(v) ? "–" : `${v.toFixed(0)}°`); // of no arrow: none
-const sum = (v) => v.reduce((a, b) => a + b, 0);
 const scaled = (v, factor) => v.map((a) => a * factor);
 
 /**
@@ -160,17 +157,9 @@ function view(state, words) {
     beside(dy.v, "input", "dy", -3),
     grip(dy.v),
   ]);
-  const heads = [words.vector, words.features, words.length, words.sum, words.angle];
-  const rows = all.map(
-    ({ name, v, length, sum, angle: found }) =>
-      `<tr class="${name}"><th scope="row">${words[name]}</th>` +
-      `<td>${v.map(short).join(words.comma)}</td><td>${short(length)}</td>` +
-      `<td>${short(sum)}</td><td>${angle(found)}</td></tr>`,
-  );
+  const heads = [[words.sum, ({ sum }) => short(sum)], [words.angle, ({ angle: found }) => angle(found)]];
   return (
-    `${drawn}<div><table class="arrows"><thead><tr>` +
-    `${heads.map((head) => `<th scope="col">${head}</th>`).join("")}</tr></thead><tbody>${rows.join("")}</tbody></table>` +
-    `<p class="row">${words.scales(short(layer.scale), short(rms.scale))}</p><p class="legend">${words.legend}</p></div>`
+    `${drawn}<div>${table(heads, all, words)}<p class="row">${words.scales(short(layer.scale), short(rms.scale))}</p><p class="legend">${words.legend}</p></div>`
   );
 }
 

@@ -2,7 +2,7 @@
 
 import { forward, shared } from "../engine/norms.js";
 import { define, digits, slider } from "./element.js";
-import { arrow, between, disc, drawing, grip, length, placed, sphere, tip } from "./space.js";
+import { angle, arrow, between, disc, drawing, grip, length, placed, short, sphere, sum, table, tip } from "./space.js";
 
 const WORDS = {
   en: {
@@ -112,9 +112,6 @@ const PRESETS = [
   },
 ];
 
-const short = (v) => digits(Math.abs(v) < 1e-6 ? 0 : v, 3);
-const angle = (v) => (Number.isNaN(v) ? "–" : `${v.toFixed(0)}°`); // of the origin: none
-const sum = (v) => v.reduce((a, b) => a + b, 0);
 const NAMES = ["input", "layer", "rms"];
 
 /** Input and both outputs: features, length, mean, angle to the input in degrees. */
@@ -152,18 +149,8 @@ function view(state, words) {
     tip(x.v, "input", "x", 4, 0),
     grip(x.v),
   ]);
-  const heads = [words.vector, words.features, words.length, words.mean, words.turned];
-  const rows = [x, layer, rms].map(
-    ({ name, v, length, mean, turned }) =>
-      `<tr class="${name}"><th scope="row">${words[name]}</th>` +
-      `<td>${v.map(short).join(words.comma)}</td><td>${short(length)}</td>` +
-      `<td>${short(mean)}</td><td>${angle(turned)}</td></tr>`,
-  );
-  return (
-    `${drawn}<div><table class="arrows"><thead><tr>` +
-    `${heads.map((head) => `<th scope="col">${head}</th>`).join("")}</tr></thead>` +
-    `<tbody>${rows.join("")}</tbody></table><p class="legend">${words.legend}</p></div>`
-  );
+  const heads = [[words.mean, ({ mean }) => short(mean)], [words.turned, ({ turned }) => angle(turned)]];
+  return `${drawn}<div>${table(heads, [x, layer, rms], words)}<p class="legend">${words.legend}</p></div>`;
 }
 
 function dragged(state, x, y) {

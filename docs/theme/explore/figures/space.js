@@ -1,6 +1,8 @@
 // Three features as an arrow, seen from a little above the plane of zero sum, whose normal
 // stands upright.
 
+import { digits } from "./element.js";
+
 const TILT = 0.42;
 const UNIT = 26;
 const SIN = Math.sin(TILT);
@@ -11,6 +13,25 @@ const projected = (v) => {
   const up = (a + b + c) / Math.sqrt(3);
   return [(a - b) / Math.SQRT2, towards(v) * SIN - up * COS];
 };
+
+export const sum = (v) => v.reduce((a, b) => a + b, 0);
+export const short = (v) => digits(Math.abs(v) < 1e-6 ? 0 : v, 3);
+export const angle = (v) => (Number.isNaN(v) ? "–" : `${v.toFixed(0)}°`); // of no arrow: none
+
+/** A row an arrow: its features, its length and what else is said of it. */
+export function table(heads, arrows, words) {
+  const rows = arrows.map(
+    (each) =>
+      `<tr class="${each.name}"><th scope="row">${words[each.name]}</th>` +
+      `<td>${each.v.map(short).join(words.comma)}</td><td>${short(each.length)}</td>` +
+      `${heads.map(([, said]) => `<td>${said(each)}</td>`).join("")}</tr>`,
+  );
+  const named = [words.vector, words.features, words.length, ...heads.map(([head]) => head)];
+  return (
+    `<table class="arrows"><thead><tr>${named.map((head) => `<th scope="col">${head}</th>`).join("")}</tr></thead>` +
+    `<tbody>${rows.join("")}</tbody></table>`
+  );
+}
 
 export const seen = (v) => projected(v).map((p) => (p * UNIT).toFixed(1));
 export const dot = (v, w) => v.reduce((total, a, i) => total + a * w[i], 0);
