@@ -200,6 +200,27 @@ def awake(page) -> None:
     page.evaluate(READ_IT)
 
 
+HOLD_TIMERS = """() => {
+  const held = (window.heldTimers = []);
+  window.setTimeout = (run) => -held.push(run);
+  window.clearTimeout = (id) => delete held[-id - 1];
+}"""
+RUN_TIMERS = """() => heldTimers.forEach((run, i) => {
+  delete heldTimers[i];
+  run();
+})"""
+
+
+def hold_timers(page) -> None:
+    """Let what the page does after a pause wait for run_timers, however slow it is."""
+    page.evaluate(HOLD_TIMERS)
+
+
+def run_timers(page) -> None:
+    """Let the pause of all held timers be over."""
+    page.evaluate(RUN_TIMERS)
+
+
 @pytest.fixture
 def visit(site, open_page):
     """visit(path, **context options) -> the page, loaded and watched."""
