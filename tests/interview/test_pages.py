@@ -222,7 +222,8 @@ def test_an_item_is_the_same_in_both_languages(monkeypatch):
     orders = {
         tuple(
             re.findall(
-                r'value="(\w+)"', interview_pages.quiz_page("quiz-methods", language)
+                r'name="choice" value="(\w+)"',
+                interview_pages.quiz_page("quiz-methods", language),
             )
         )
         for language in LANGUAGES

@@ -15,6 +15,7 @@ from urllib.parse import urlencode
 
 from scripts.site.data import bilingual as data_rows
 from scripts.site.data import citations, reference_lists
+from scripts.site.data.filter_bar import filter_bar
 from scripts.site.reading import source
 from scripts.site.reading.source import ROOT, SourceError
 
@@ -33,6 +34,7 @@ WORDS = {
         "holds-when": "holds when",
         "wrong": "wrong",
         "open": "open",
+        "filter": "Filter by verdict",
         "met": "Met at ",
         "heard": "We have no source to show for this sentence.",
         "report": "Report a mistake in this row",
@@ -60,6 +62,7 @@ WORDS = {
         "holds-when": "有条件成立",
         "wrong": "错误",
         "open": "未定",
+        "filter": "按结论筛选",
         "met": "见于 ",
         "heard": "这句话我们没有出处可以给出。",
         "report": "报告这一条的错误",
@@ -156,7 +159,11 @@ def check_source(topic: str, row: dict) -> str:
 def topic_list(topic: str, language: str) -> str:
     """All rows of a topic as Markdown, each in a box that a script can hide."""
     kept = [entry(topic, row, language) for row in rows(topic)]
-    return "\n\n".join([tally(topic, language), *kept, *moved(topic, language)])
+    words = WORDS[language]
+    names = {v: f"{MARKS[v]} {words[v]}" for v in VERDICTS}
+    found = (row["verdict"] for row in rows(topic))
+    bar = filter_bar(found, names, words["filter"], language)
+    return "\n\n".join([tally(topic, language), bar, *kept, *moved(topic, language)])
 
 
 def tally(topic: str, language: str) -> str:

@@ -32,7 +32,7 @@ BOX = re.compile(r'^(?P<indent> *)(?:!!!|\?\?\?\+?) \w+(?: "(?P<title>.*)")? *$'
 HEADING_ID = re.compile(r"^(#+ .*?) *\{ *#[\w-]+ *\} *$", re.MULTILINE)
 # Of a section that moved, or a question of a list that can be cut.
 LINK_ID = re.compile(r"(?<=\))\{ *[#.][\w-]+ *\}")
-CONTROL = re.compile(r'<p class="only">.*</p>')
+CONTROL = re.compile(r'<(p|div) class="(?:only|filter)".*?</\1>')
 LINK = re.compile(
     r"\]\((?P<target>[^)\s:]+\.(?:md|ipynb|json|py))"
     r"(?P<rest>(?:\?[\w=]+)?(?:#[\w-]+)?)\)"

@@ -12,6 +12,7 @@ from textwrap import indent
 
 from scripts.site.data import citations, claims, reference_lists
 from scripts.site.data.facts import recorded
+from scripts.site.data.filter_bar import filter_bar
 from scripts.site.questions import interview
 from scripts.site.questions.interview import GROUPS, LEVELS
 from scripts.site.questions.texts import markdown
@@ -40,6 +41,7 @@ WORDS = {
         "screening": "screening",
         "engineer": "engineer",
         "researcher": "researcher",
+        "filter": "Filter by level",
         "opener": "In one line",
         "opens": "**{}**. {}",
         "short": "Short answer",
@@ -71,6 +73,7 @@ WORDS = {
         "screening": "初筛",
         "engineer": "工程师",
         "researcher": "研究员",
+        "filter": "按级别筛选",
         "opener": "一句话",
         "opens": "**{}**。{}",
         "short": "简短回答",
@@ -113,7 +116,20 @@ def subject(group: str, language: str) -> str:
 def questions(group: str, language: str) -> str:
     """All questions of a group, each in a box that a script can hide."""
     rows = interview.questions(group)
-    return "\n\n".join(_question(row, language) for row in rows)
+    asked = [_question(row, language) for row in rows]
+    return "\n\n".join([_filter_bar(rows, language, answers=True), *asked])
+
+
+def _filter_bar(rows: list[dict], language: str, *, answers: bool = False) -> str:
+    words = WORDS[language]
+    return filter_bar(
+        (row["level"] for row in rows),
+        words,
+        words["filter"],
+        language,
+        public=sum(map(LISTED_IN["public"], rows)),
+        answers=answers,
+    )
 
 
 def _question(row: dict, language: str) -> str:
@@ -370,7 +386,9 @@ def _score(rows: list[dict], language: str, attributes: str = "") -> str:
 
 def quiz_page(page: str, language: str) -> str:
     """The items of a quiz page under a heading a group."""
-    parts = ["<div><quiz-paper></quiz-paper></div>"]
+    rows = [row for group in QUIZ_PAGES[page] for row in interview.quiz(group)]
+    bar = _filter_bar(rows, language)
+    parts = [f"<div>{bar}<quiz-paper></quiz-paper></div>"]
     for group in QUIZ_PAGES[page]:
         if rows := interview.quiz(group):
             parts.append(f"## {subject(group, language)} {{ #{group} }}")

@@ -60,58 +60,29 @@ tuck();
 // Lists with buttons to choose from: the ledger by verdict, interview questions and
 // quiz items by level, questions also by having been asked in public lists. Without
 // scripts all of a list is shown.
-const LISTS = [
-  { rows: ".claim", by: "verdict", label: zh ? "按结论筛选" : "Filter by verdict" },
-  { rows: ".asked, .quiz:not(.quiz-list *)", by: "level", label: zh ? "按级别筛选" : "Filter by level" },
-];
 const choose = () => {
-  if (document.querySelector(".filter")) return;
-  for (const { rows, by, label } of LISTS) {
-    const list = [...document.querySelectorAll(rows)];
-    const place = document.querySelector("quiz-paper") ?? list[0];
-    if (list.length) place.before(filter(list, by, label));
+  const bar = document.querySelector(".filter");
+  if (bar?.onclick) return;
+  const list = [...document.querySelectorAll(":is(.claim, .asked, .quiz):not(.quiz-list *)")];
+  if (bar) {
+    bar.onclick = ({ target: button }) => {
+      if (button.matches(".all-answers")) openAll(list, button);
+      else if (button !== bar) show(list, bar, button.value);
+    };
   }
   unfold();
 };
-const filter = (list, by, label) => {
-  const bar = document.createElement("div");
-  bar.className = "filter";
-  bar.setAttribute("role", "group");
-  bar.setAttribute("aria-label", label);
-  const choices = [];
-  const show = (chosen) => {
-    for (const button of choices) button.setAttribute("aria-pressed", button.value === chosen);
-    for (const row of list) row.hidden = chosen !== "" && row.dataset[by] !== chosen && !isPublic(row, chosen);
-  };
-  const add = (value, label, count) => {
-    const button = document.createElement("button");
-    Object.assign(button, { type: "button", value, textContent: `${label} ${count}` });
-    button.addEventListener("click", () => show(value));
-    choices.push(button);
-  };
-  add("", zh ? "全部" : "all", list.length);
-  for (const value of new Set(list.map((row) => row.dataset[by]))) {
-    const same = list.filter((row) => row.dataset[by] === value);
-    add(value, same[0].querySelector("." + by).textContent, same.length);
+const show = (list, bar, chosen) => {
+  for (const button of bar.querySelectorAll("[value]")) button.ariaPressed = button.value === chosen;
+  for (const row of list) {
+    const { verdict, level, in: lists = "" } = row.dataset;
+    row.hidden = chosen && ![verdict, level, ...lists.split(" ")].includes(chosen);
   }
-  const asked = list.filter((row) => isPublic(row, "public")).length;
-  if (asked) add("public", zh ? "公开题单里问过" : "asked in public lists", asked);
-  show("");
-  bar.append(...choices);
-  if (list[0].matches(".asked")) bar.append(opener(list));
-  return bar;
 };
-const isPublic = (row, chosen) => chosen === "public" && row.dataset.in?.split(" ").includes(chosen);
 // Opens and closes the answers of a list; a follow-up's stays folded inside.
-const opener = (list) => {
-  const button = document.createElement("button");
-  Object.assign(button, { type: "button", ariaPressed: "false", textContent: zh ? "展开全部答案" : "open all answers" });
-  button.addEventListener("click", () => {
-    const open = button.ariaPressed === "false";
-    for (const row of list) row.querySelector("details").open = open;
-    button.ariaPressed = open;
-  });
-  return button;
+const openAll = (list, button) => {
+  button.ariaPressed = button.ariaPressed === "false";
+  for (const row of list) row.querySelector("details").open = button.ariaPressed === "true";
 };
 // A link from another page to a question opens its answer.
 const unfold = () => {
