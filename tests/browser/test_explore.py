@@ -8,11 +8,12 @@ import re
 
 import pytest
 from PIL import Image, ImageColor
+from playwright.sync_api import expect
 
 from scripts.site.pictures import explore
 from tests.browser import page_length
-from tests.browser.conftest import VIEWPORTS
-from tests.browser.crawl import Watch, axe_violations, fits
+from tests.browser.conftest import VIEWPORTS, awake
+from tests.browser.crawl import Watch, axe_violations, fits, settle
 from tests.explore.conftest import loaded
 from tests.lanes import first_quick
 from tests.pages.page_prose import EN
@@ -91,6 +92,7 @@ def figure(site, open_page):
 
     def opened(language, name, query="", **options):
         page = open_page(**options)
+        page.clock.install()  # for ``settled``
         watches.append(Watch(page, site[1]))
         page.goto(f"{site[1]}{language}/{PAGES[name]}{query}")
         return page.locator(f"explore-{name}")
@@ -101,7 +103,7 @@ def figure(site, open_page):
 
 def settled(element) -> str:
     """What a screen reader is told once the state has stood still."""
-    element.page.wait_for_timeout(600)
+    element.page.clock.fast_forward(1000)
     return element.locator("[role=status]").text_content()
 
 
@@ -145,9 +147,10 @@ def test_presets_by_touch(language, name, figure, browser_checks):
     for number in range(presets.count()):
         before = element.locator(".view").inner_html()
         presets.nth(number).tap()
-        assert presets.nth(number).get_attribute("aria-pressed") == "true"
+        expect(presets.nth(number)).to_have_attribute("aria-pressed", "true")
         assert element.locator(".view").inner_html() == before  # not before the bet
         element.locator("[data-bet=wrong]").tap()
+        element.locator(".asks").wait_for(state="hidden")
         assert element.locator("[aria-pressed=true]").count() == 1
         assert element.evaluate(IN_SIGHT)
         told.add(element.locator(".shows").inner_text())
@@ -181,6 +184,7 @@ def test_the_arrow_is_dragged(name, figure, browser_checks):
     element = figure("en", name)
     page, held = element.page, "e => [...new FormData(e.querySelector('form'))].join()"
     before = element.evaluate(held)
+    settle(page)
     element.locator(".grip").scroll_into_view_if_needed()
     box = element.locator(".grip").bounding_box()
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
@@ -201,6 +205,7 @@ def test_the_arrow_is_dragged(name, figure, browser_checks):
 def test_a_query_is_dragged_and_turned_by_a_click(figure, browser_checks):
     element = figure("en", "attention")
     page, grip = element.page, element.locator(".grip")
+    settle(page)
     grip.scroll_into_view_if_needed()
     box = grip.bounding_box()
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
@@ -352,6 +357,7 @@ def test_reached_from_another_page(site, open_page, browser_checks):
     watch = Watch(page, site[1])
     page.goto(f"{site[1]}en/rmsnorm/rms-norm/")
     assert not [url for url in watch.weight if explore.ASSETS in url]
+    awake(page)
     page.locator("nav a[href*='low-precision']").first.click()
     page.locator("explore-numbers form").wait_for()
     page.locator("explore-numbers [aria-pressed]").nth(2).click()
