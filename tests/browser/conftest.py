@@ -209,6 +209,14 @@ def awake(page) -> None:
     page.wait_for_function("() => window.sitemapRead")
 
 
+def pause(page, milliseconds: int) -> None:
+    """Wait until the page has done what it had put off for so long, however slow it is.
+
+    Timers run in the order in which they are due.
+    """
+    page.evaluate("ms => new Promise(done => setTimeout(done, ms))", milliseconds)
+
+
 HOLD_TIMERS = """() => {
   const held = (window.heldTimers = []);
   window.setTimeout = (run) => -held.push(run);

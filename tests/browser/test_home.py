@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.browser.conftest import VIEWPORTS, awake, hold_timers, run_timers
-from tests.browser.crawl import Watch
+from tests.browser.conftest import VIEWPORTS, awake, hold_timers, pause, run_timers
+from tests.browser.crawl import Watch, settle
 from tests.browser.page_length import WINDOW
 
 
@@ -52,7 +52,8 @@ def test_a_run_takes_its_time_and_ends(home, browser_checks):
     card.locator(".bets button").first.focus()
     page.keyboard.press("Enter")
     assert card.get_attribute("class") == "running"
-    card.locator(".outcome").wait_for(timeout=15_000)
+    settle(page)  # to its end
+    card.locator(".outcome").wait_for()
     assert card.get_attribute("class") == ""
     assert page.evaluate("document.activeElement.textContent").endswith("right.")
     browser_checks.add(3)
@@ -140,7 +141,7 @@ def test_the_search_is_seen_at_once(language, viewport, home, browser_checks):
     assert box["height"] >= 44 and box["width"] >= 200
     assert field.get_attribute("aria-label")
     assert field.get_attribute("placeholder") == EXAMPLE[language]
-    page.wait_for_load_state("networkidle")
+    awake(page)
     assert not [url for url in asked if "search" in url]
     browser_checks.add(4)
 
@@ -158,6 +159,7 @@ def test_search_by_keyboard(language, home, browser_checks):
     page.keyboard.type({"en": "overflow", "zh": "溢出"}[language])
     page.keyboard.press("Enter")
     page.locator(HIT).first.wait_for()
+    pause(page, 200)  # or the field would open it once more
     page.keyboard.press("Escape")
     page.locator("#__search:not(:checked)").wait_for(state="attached")
     browser_checks.add(3)
@@ -203,6 +205,7 @@ def test_a_feature_is_dragged(home, browser_checks):
     bar = page.locator("one-token .features input").first
     shown = page.locator("one-token .answer b")
     before = shown.evaluate_all("bars => bars.map(bar => bar.style.height)")
+    settle(page)
     bar.scroll_into_view_if_needed()  # the mouse does not scroll
     box = bar.bounding_box()
     middle = box["x"] + box["width"] / 2
