@@ -18,6 +18,7 @@ def atlas(site, open_page):
         page.goto(f"{site[1]}{language}/practice/model-atlas/")
         if options.get("java_script_enabled", True):
             page.locator("model-atlas form").wait_for()
+            awake(page)
         return page
 
     return visit

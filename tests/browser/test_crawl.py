@@ -55,8 +55,11 @@ def test_crawl_notices(what, site, open_page):
     watch = Watch(page, site[1])
     page.goto(site[1] + "en/")
     page.evaluate(f"() => {{ {PLANTED[what]} }}")
-    page.wait_for_timeout(200)
     look_at(page, VIEWPORTS["phone"]["width"], watch)
+    for _ in range(300):  # what the browser tells comes when it comes
+        if any(what in problem for problem in watch.problems):
+            break
+        page.wait_for_timeout(100)
     assert any(what in problem for problem in watch.problems), watch.problems
 
 
