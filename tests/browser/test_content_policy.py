@@ -4,6 +4,8 @@ import re
 
 import pytest
 
+from tests.browser.conftest import awake
+
 INJECTED = """<p id="planted"><script>window.ran = "script"</script>
 <img src="data:image/png;base64,A" alt="" onerror="window.ran = 'onerror'">
 <svg onload="window.ran = 'onload'"><script>window.ran = "svg"</script></svg>
@@ -22,7 +24,7 @@ AWAKE = {
 
 def blocked(page, times: int) -> bool:
     """Whether the policy blocks this often before long."""
-    for _ in range(100):
+    for _ in range(300):
         if page.evaluate("(window.blocked || []).length") >= times:
             return True
         page.wait_for_timeout(100)
@@ -77,6 +79,7 @@ def test_palette_and_search(visit, browser_checks):
     chosen = page.evaluate(scheme)
     assert chosen != before
     page.reload()
+    awake(page)
     assert page.evaluate(scheme) == chosen
     page.locator("[data-md-component=search-query]").click()
     page.keyboard.type("bandwidth")
