@@ -217,6 +217,21 @@ def pause(page, milliseconds: int) -> None:
     page.evaluate("ms => new Promise(done => setTimeout(done, ms))", milliseconds)
 
 
+def hold(page, pattern: str):
+    """Hold what the page asks for; call what this returns to let it come."""
+    held = []
+    page.route(pattern, lambda route: held.append(route))
+
+    def release() -> None:
+        for _ in range(600):
+            if held:
+                break
+            page.wait_for_timeout(50)
+        held[0].continue_()
+
+    return release
+
+
 HOLD_TIMERS = """() => {
   const held = (window.heldTimers = []);
   window.setTimeout = (run) => -held.push(run);

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import expect
 
 from scripts.site.publish import offline
-from tests.browser.conftest import ROOT, VIEWPORTS, awake
+from tests.browser.conftest import ROOT, VIEWPORTS, awake, hold, pause
 from tests.browser.crawl import Watch, axe_violations, fits
 from tests.lanes import first_quick
 from tests.site.conftest import Project
@@ -27,6 +27,7 @@ def atlas(site, open_page):
         watches.append(Watch(page, site[1]))
         page.goto(f"{site[1]}{language}/{PAGE}{place}")
         page.locator("model-compare form").wait_for()
+        awake(page)
         return page
 
     yield visit
@@ -90,7 +91,11 @@ def test_picked_by_keyboard(language, atlas, browser_checks):
     page = atlas(language)
     for name, typed in (("a", "qwen2"), ("b", "qwen3")):
         page.locator(f"select[name={name}]").focus()
-        page.keyboard.type(typed)
+        for _ in range(5):
+            page.keyboard.type(typed)
+            if page.evaluate("document.activeElement.value") == typed:
+                break
+            pause(page, 1100)  # a list forgets what was typed, also between two keys
         assert page.evaluate("document.activeElement.value") == typed
     page.locator(ANSWER).first.wait_for()
     assert page.url.endswith("#compare=qwen2,qwen3")
@@ -119,7 +124,7 @@ def test_the_address_keeps_the_pair(atlas, browser_checks):
     expect(page.locator("select[name=b]")).to_have_value("olmo2")
     expect(page.locator("model-compare")).to_be_in_viewport()
     page.mouse.wheel(0, 2500)
-    page.wait_for_timeout(700)  # the theme notes the section in view
+    pause(page, 700)  # the theme notes the section in view
     assert page.url.endswith("#compare=llama,olmo2")
     page.locator("select[name=b]").select_option("qwen3")
     page.wait_for_url("**/#compare=llama,qwen3")
@@ -220,13 +225,12 @@ def test_without_scripts_the_pairs_are_a_table(site, open_page, browser_checks):
 def test_it_says_that_it_loads(atlas, browser_checks):
     """A slow line is no silence: the status says what is under way."""
     page = atlas("en")
-    held = []
-    page.route("**/atlas-compare.js*", lambda route: held.append(route))
+    release = hold(page, "**/atlas-compare.js*")
     page.locator("select[name=a]").select_option("llama")
     page.locator("select[name=b]").select_option("qwen3")
     line = page.locator("model-compare .line")
     expect(line).to_have_text("Loading the atlas …")
-    held[0].continue_()
+    release()
     expect(line).to_contain_text("Differences from llama")
     browser_checks.add(2)
 

@@ -7,7 +7,7 @@ from urllib.parse import urljoin
 
 import pytest
 
-from tests.browser.conftest import VIEWPORTS, awake
+from tests.browser.conftest import VIEWPORTS, awake, hold, pause
 from tests.browser.crawl import axe_violations
 from tests.browser.page_length import WINDOW
 from tests.lanes import first_quick
@@ -32,7 +32,7 @@ def test_portal_without_scripts(site, open_page, browser_checks):
     links = [a.get_attribute("href") for a in page.locator("nav a").all()]
     assert links == ["zh/", "en/"]
     page.get_by_role("link", name="English").click()
-    assert page.url == site[1] + "en/"
+    page.wait_for_url(site[1] + "en/")
     assert "Norms, Measured" in page.locator(".md-header").inner_text()
     browser_checks.add()
 
@@ -283,16 +283,13 @@ def test_a_link_after_a_scroll_keeps_its_anchor(site, open_page, browser_checks)
     page = open_page(viewport=WINDOW)
     page.goto(f"{site[1]}en/attention/qk-norm/")
     awake(page)
-    held = []
-    page.route("**/attention/qk-clip/", lambda route: held.append(route))
+    release = hold(page, "**/attention/qk-clip/")
     link = page.locator("article a[href$='qk-clip/#bound']").first
     link.scroll_into_view_if_needed()
     page.mouse.wheel(0, 40)
     link.click()
-    page.wait_for_timeout(1000)
-    for route in held:
-        route.continue_()
+    pause(page, 1000)
+    release()
     page.locator("h1#qk-clip").wait_for()
     assert page.url.endswith("en/attention/qk-clip/#bound")
-    assert held
     browser_checks.add(2)
