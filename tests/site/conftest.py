@@ -111,7 +111,7 @@ class Project:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy(source, target)
 
-    def run(self, *arguments: str, seconds: int = 120):
+    def run(self, *arguments: str, seconds: int = 300):
         """Run Python with the arguments, in the copy; returns the finished process."""
         return subprocess.run(
             [sys.executable, *arguments],
@@ -221,7 +221,7 @@ class WarmProject(Project):
     def __exit__(self, *_):
         self._python.communicate()
 
-    def run(self, *arguments: str, seconds: int = 120):
+    def run(self, *arguments: str, seconds: int = 300):
         said = self.root / "said.txt"
         self._python.stdin.write(json.dumps([arguments, str(said), seconds]) + "\n")
         self._python.stdin.flush()

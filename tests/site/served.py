@@ -16,7 +16,7 @@ PATIENCE = 300  # seconds, far beyond what a build takes on a busy machine
 def fetch(url: str) -> str | None:
     """The text at an address, or None where nobody answers yet."""
     try:
-        with urllib.request.urlopen(url, timeout=5) as response:
+        with urllib.request.urlopen(url, timeout=60) as response:
             return response.read().decode()
     except (urllib.error.URLError, ConnectionError, TimeoutError):
         return None
@@ -54,4 +54,4 @@ def serve(project: Project):
         yield f"http://127.0.0.1:{port}/"
     finally:
         server.terminate()
-        server.wait(20)
+        server.wait(60)

@@ -455,7 +455,6 @@ def test_every_dtype_that_fails_is_told_the_largest_error_first(
 
 
 def test_what_a_file_defines_otherwise(module, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(module, "LIMIT", 0.5)
     path = tmp_path / "other.py"
     for code, status, said in (
         ("def layernorm(x): ...", 2, "other.py defines no rms_norm (it has layernorm)"),
@@ -463,9 +462,9 @@ def test_what_a_file_defines_otherwise(module, tmp_path, monkeypatch, capsys):
         ("from snippets.a import b", 2, "(the stub that judge.py writes holds what "),
     ):
         path.write_text(code, encoding="utf-8")
+        monkeypatch.setattr(module, "LIMIT", 0.5 if "while" in code else 20.0)
         assert module.main(["rms_norm", str(path)], module.TASKS) == status
         assert said in capsys.readouterr().out
-    monkeypatch.undo()
     path.write_text(MADE.replace("y = wide", "print(x)\n    y = wide"))
     assert module.main([str(path), "rms_norm"], module.TASKS) == 0
     out = capsys.readouterr().out
@@ -558,7 +557,7 @@ RMS, LAYER = "rms_norm_kernel", "layer_norm_kernel"
         ("rms_norm", OUTSIDE, "rms_norm: x of size 1e-4 and a row of zeros, eps 1e-05"),
         ("layer_norm", STRIDES, "layer_norm: input 1 is a view, "),
         ("rms_norm", GAMMA, "rms_norm: RMSNorm has no weight: call it so (it has g"),
-        ("rms_norm", LOOP, "rms_norm does not come to an end: stopped after 2 s"),
+        ("rms_norm", LOOP, "rms_norm does not come to an end: stopped after 3 s"),
         ("triton_layer_norm", ENDLESS, f"{LAYER} does not come to an end: stopped "),
         ("triton_rms_norm", LOST, f"{RMS} ends its process (SIGSEGV): it leaves the"),
         ("triton_rms_norm", INPUTS, f"{RMS}: x of size 300 in torch.float16: writes "),
@@ -592,7 +591,7 @@ RMS, LAYER = "rms_norm_kernel", "layer_norm_kernel"
 def test_what_is_wrong_comes_first(
     task, code, said, module, monkeypatch, tmp_path, capsys
 ):
-    monkeypatch.setattr(module, "LIMIT", 2.0 if "end:" in said else 20.0)
+    monkeypatch.setattr(module, "LIMIT", 3.0 if "end:" in said else 20.0)
     path = tmp_path / "wrong.py"
     path.write_text(code, encoding="utf-8")
     assert module.main([task, str(path)], module.TASKS) == 1
