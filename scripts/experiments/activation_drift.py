@@ -316,7 +316,7 @@ def facts(record) -> dict[str, str]:
     ends = sorted({min(hit), max(hit)}) if hit else ["–"]
     found["overflow_layer"] = "–".join(map(str, ends))
     zeros = max(row["gradient_zeros"] for row in record.rows if row not in loud)
-    found["gradient_zeros"] = f"{100 * zeros:.2g} %"
+    found["gradient_zeros"] = f"{100 * zeros:.2g}%"
     plain = record.select(norm="none")
     found["least_gradient"] = _number(min(_at(plain, "gradient", True)))
     return found

@@ -203,7 +203,7 @@ def facts(record) -> dict[str, str]:
         [spread.ratio_interval(of[CONTROL], of[CUSTOM]) for of in every.values()]
     )
     found = {
-        "noise": f"{100 * floor:.2g} %",
+        "noise": f"{100 * floor:.2g}%",
         "rounds": str(len(every[BOTH][CUSTOM])),
         "torch": record.provenance["versions"].get("torch", "unknown"),
         "machine": record.device,

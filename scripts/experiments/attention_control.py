@@ -295,7 +295,7 @@ def facts(record) -> dict[str, str]:
             ends = [v[-1] for v in _values(record, "entropy", arm, at)]
             found[f"{arm}_entropy_{word}"] = number(median(ends))
     (clips,) = zip(*_values(record, "clipped", "qk_clip", best["qk_clip"]), strict=True)
-    found["clipped_best"] = f"{100 * median(clips):.1f} %"
+    found["clipped_best"] = f"{100 * median(clips):.1f}%"
     return found
 
 

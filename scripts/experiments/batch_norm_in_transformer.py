@@ -609,7 +609,7 @@ def _ahead_from(record, batch) -> str:
     start = len(own)
     while start and own[start - 1] < layer[start - 1]:
         start -= 1
-    return f"{100 * start / len(own):.0f} %"
+    return f"{100 * start / len(own):.0f}%"
 
 
 def facts(record) -> dict[str, str]:
@@ -694,9 +694,9 @@ def facts(record) -> dict[str, str]:
         for row in _rows(record, "shared", "BatchNorm", batch=batch, rate=rate):
             places.setdefault(row["place"], []).append(row)
         first, *rest = (median(_first(places[place])) for place in sorted(places))
-        found[f"{word}_first"] = f"{100 * first:.0f} %"
-        found[f"{word}_least"] = f"{100 * min(rest):.0f} %"
-        found[f"{word}_most"] = f"{100 * max(rest):.0f} %"
+        found[f"{word}_first"] = f"{100 * first:.0f}%"
+        found[f"{word}_least"] = f"{100 * min(rest):.0f}%"
+        found[f"{word}_most"] = f"{100 * max(rest):.0f}%"
 
     for padding in ("none", "pooled"):
         rate = _best(record, "BatchNorm", reference, padding)

@@ -299,7 +299,7 @@ def _profile(record, setting: str, arm: str, stage: str, quantity: str) -> list[
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.2g} %"
+    return f"{100 * share:.2g}%"
 
 
 def _rate(value: float) -> str:

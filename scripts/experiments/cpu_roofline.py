@@ -317,7 +317,7 @@ def facts(record) -> dict[str, str]:
     found = {
         "machine": record.device,
         "threads": str(every["thread_count"]),
-        "noise": f"{100 * _floor(cells[ALL, FORWARD, far]):.2g} %",
+        "noise": f"{100 * _floor(cells[ALL, FORWARD, far]):.2g}%",
         "width": str(every["width"]),
     }
     for (threads, direction, rows), cell in cells.items():
@@ -334,7 +334,7 @@ def facts(record) -> dict[str, str]:
         for norm, kernel in ((RMS, rms), (LN, layer)):
             name = f"{SHORT[norm]}{end}"
             share = spread.ratio(stream["seconds"], kernel["seconds"])
-            found[f"share_{name}"] = f"{100 * share:.0f} %"
+            found[f"share_{name}"] = f"{100 * share:.0f}%"
             found[f"ahead_{name}"] = _ahead_from(cells, threads, direction, norm)
             for provider in DRAWN:
                 row, fact = cell[norm, provider], f"{SHORT[provider]}_{name}"

@@ -380,7 +380,7 @@ def facts(record) -> dict[str, str]:
         "seeds": str(len(SEEDS)),
         "tokens": integer(size["steps"] * size["batch"] * size["context"]),
         "vocabulary": str(VOCABULARY),
-        "favoured": f"{100 * FAVOURED:.0f} %",
+        "favoured": f"{100 * FAVOURED:.0f}%",
         "depths": ", ".join(map(str, depths)),
         "least": str(depths[0]),
         "second": str(second),

@@ -220,7 +220,7 @@ def _factor(value: float) -> str:
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.2g} %" if share < 0.995 else "100 %"
+    return f"{100 * share:.2g}%" if share < 0.995 else "100%"
 
 
 def facts(record) -> dict[str, str]:

@@ -323,7 +323,7 @@ def facts(record) -> dict[str, str]:
         for run in zip(*every, strict=True):
             squares = [sum(value**2 for value in values) for values in run]
             shares.append(100 * sum(squares[:2]) / sum(squares))
-        found[f"{variant}_attention_share"] = f"{median(shares):.0f} %"
+        found[f"{variant}_attention_share"] = f"{median(shares):.0f}%"
     gaps = []
     for variant in THEOREM:
         wanted = dict(variant=variant, setting="decoder", layers=most, d=widths[0])

@@ -266,7 +266,7 @@ def facts(record) -> dict[str, str]:
             for what, values in (
                 _costs(record, arm, rate).items() if arm != "no_layers" else ()
             ):
-                unit = " %" if what == "share" else ""
+                unit = "%" if what == "share" else ""
                 shown = values or [float("nan")]
                 found.median(f"{arm}_{what}_{name}", shown, DIGITS[what], unit)
             other = best["pre"] if name == "best" and "pre" in best else rate

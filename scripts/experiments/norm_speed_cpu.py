@@ -251,7 +251,7 @@ def facts(record) -> dict[str, str]:
         "threads": str(record.rows[0]["threads"]),
         "torch": record.provenance["versions"].get("torch", "unknown"),
         "date": record.date,
-        "noise": f"{100 * floor:.2g} %",
+        "noise": f"{100 * floor:.2g}%",
     }
     for (mode, case, dtype, freed), cell in times.items():
         end = f"_{case}_{dtype}"
@@ -266,7 +266,7 @@ def facts(record) -> dict[str, str]:
             found[f"{name}{end}_interval"] = f"{_factor(low, 3)}–{_factor(high, 3)}"
         if VAR in cell:
             share = spread.ratio(cell[VAR], cell[HAND_LN])
-            found["var_share" + end] = f"{100 * share:.0f} %"
+            found["var_share" + end] = f"{100 * share:.0f}%"
         if mode == FORWARD:
             for key, provider in (
                 ("hand_ln", HAND_LN),

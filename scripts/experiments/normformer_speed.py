@@ -438,7 +438,7 @@ def facts(record) -> dict[str, str]:
             found[f"{arm}_time{name}_interval"] = f"[{low:.2f}, {high:.2f}]"
     for name, width in widths.items():
         again = ratio_interval(seconds[AGAIN, width], seconds["pre", width])
-        found[f"noise{name}"] = f"{100 * noise_floor([again]):.0f} %"
+        found[f"noise{name}"] = f"{100 * noise_floor([again]):.0f}%"
     parts = (
         finals(record, arm, chosen_rates[arm]) for arm in ("norms_only", "normformer")
     )

@@ -345,8 +345,8 @@ def _large(value: float) -> str:
 def _percent(share: float) -> str:
     value = 100 * share
     if value >= 10:
-        return f"{value:.0f} %"
-    return f"{value:.1f} %" if value >= 0.1 else "< 0.1 %"
+        return f"{value:.0f}%"
+    return f"{value:.1f}%" if value >= 0.1 else "< 0.1%"
 
 
 def facts(record) -> dict[str, str]:

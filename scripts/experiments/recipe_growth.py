@@ -391,7 +391,7 @@ def facts(record) -> dict[str, str]:
 
             note("rms", _longer, _factor)
             note("p", lambda row: _exponent(row["stream"]), number)
-            note("share", lambda row: 100 * row["share"], lambda v: f"{_factor(v)} %")
+            note("share", lambda row: 100 * row["share"], lambda v: f"{_factor(v)}%")
             note("cosine", lambda row: row["cosine"], number)
             note("gradient", lambda row: _ratio(*row["gradients"]), _factor)
             for change in CHANGES:

@@ -433,7 +433,7 @@ def facts(record) -> dict[str, str]:
     found["grid"] = " / ".join(f"{rate:g}" for rate in rates)
 
     def note(name, values, what):
-        unit = " %" if what == "share" else ""
+        unit = "%" if what == "share" else ""
         found.median(name, values or [float("nan")], DIGITS.get(what, 2), unit)
 
     for arm in ARMS:
@@ -502,7 +502,7 @@ def _fits(record) -> dict[str, str]:
             for law in ("power", "exponential"):
                 found[name.format(law)] = span([shape[law] for shape in shapes], 3)
             percents = [shape["percent"] for shape in shapes]
-            found[name.format("percent")] = f"{number(median(percents), 1)} %"
+            found[name.format("percent")] = f"{number(median(percents), 1)}%"
     return found
 
 

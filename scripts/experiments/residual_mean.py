@@ -221,7 +221,7 @@ def _profile(record, **wanted) -> list[tuple[float, float, float]]:
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.2g} %"
+    return f"{100 * share:.2g}%"
 
 
 def facts(record) -> dict[str, str]:

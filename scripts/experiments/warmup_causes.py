@@ -504,7 +504,7 @@ def facts(record) -> dict[str, str]:
         "seeds": str(len(record.provenance["seeds"])),
         "tokens": str(size["batch"] * size["context"]),
         "held_out": integer(size["pieces"] * size["context"]),
-        "warm": f"{100 * WARM:.0f} %",
+        "warm": f"{100 * WARM:.0f}%",
         "margin": f"{MARGIN:g}",
         "rates": str(len(rates)),
         "sgd_rates_list": ", ".join(f"{rate:g}" for rate in size["sgd_rates"]),

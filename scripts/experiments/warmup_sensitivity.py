@@ -348,8 +348,8 @@ def facts(record) -> dict[str, str]:
         "rates": str(len(rates)),
         "rate_least": f"{rates[0]:g}",
         "rate_most": f"{rates[-1]:g}",
-        "short": f"{100 * WARM_UPS[1]:.0f} %",
-        "long": f"{100 * WARM_UPS[2]:.0f} %",
+        "short": f"{100 * WARM_UPS[1]:.0f}%",
+        "long": f"{100 * WARM_UPS[2]:.0f}%",
         "margin": f"{MARGIN:g}",
         "frequencies": number(frequencies, 2),
         "runs_each": str(len(SEEDS) * len(rates)),
@@ -420,7 +420,7 @@ def plot(record, words):
         for j, warm in enumerate(WARM_UPS)
     ]
     labels = [
-        ("" if warm else f"{layers} {words['layers']}") + f"{100 * warm:.0f} %"
+        ("" if warm else f"{layers} {words['layers']}") + f"{100 * warm:.0f}%"
         for layers, warm, _ in lines
     ]
     figure, axes = figures.new_figure(words, record, rows=4, height=7.8)

@@ -25,7 +25,7 @@ late[:, -1] *= 50  # one large feature that the first 16 do not see
 early = even.clone()
 early[:, 0] *= 50  # the same feature, now among the first 16
 
-print("output RMS, median [5 %, 95 %]   all 256      first 16")
+print("output RMS, median [5%, 95%]     all 256      first 16")
 quantiles = torch.tensor([0.5, 0.05, 0.95], dtype=torch.float64)
 samples = {"even": even, "large last": late, "large first": early}
 for name, sample in samples.items():

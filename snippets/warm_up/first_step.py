@@ -8,7 +8,7 @@ from snippets.pre_norm_vs_post_norm.trial import next_token_loss
 
 @torch.no_grad()
 def noise_shift(decoder: Decoder, text: Tensor, seed: int) -> float:
-    """Relative change of the logits, in %, from 1 % noise on the branches.
+    """Relative change of the logits, in %, from 1% noise on the branches.
 
     The noise is independent in every entry of every branch matrix. The
     decoder keeps its weights.

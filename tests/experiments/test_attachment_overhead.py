@@ -78,7 +78,7 @@ def test_facts_say_what_the_rows_say(rows, record):
     check_facts_and_words(experiment, record)
     told = tiny_record("attachment_overhead", made_up(rows), experiment.SEEDS)
     expected = {
-        "noise": "1e+02 %",
+        "noise": "1e+02%",
         "rounds": "3",
         "custom_op_forward": "1",
         "function_forward": "5",

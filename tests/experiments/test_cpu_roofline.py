@@ -86,7 +86,7 @@ def record(tiny):
 def test_facts_are_what_the_rows_say(module, record):
     facts = module.facts(record)
     for name, value in {
-        "share_rms_forward_all": "90 %",
+        "share_rms_forward_all": "90%",
         "torch_over_kernel_rms_backward_one": "4.00",
         "compiled_over_kernel_ln_forward_all": "1.50",
         "ln_over_rms_forward_all": "1.10",

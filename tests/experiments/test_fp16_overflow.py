@@ -121,10 +121,10 @@ def test_facts_say_what_the_rows_say(record):
         "weights_pre_first_hidden": "5",
         "weights_pre_first_logits": "0",
         "writers_sandwich_breaks": "–",
-        "pre_logits_beyond": "10 %",
-        "pre_output_beyond": "0.3 %",
-        "sandwich_stream_beyond": "100 %",
-        "pre_stream_lost": "75 %",
+        "pre_logits_beyond": "10%",
+        "pre_output_beyond": "0.3%",
+        "sandwich_stream_beyond": "100%",
+        "pre_stream_lost": "75%",
     }
     check_facts(fp16_overflow, made, expected)
 

@@ -118,7 +118,7 @@ def test_facts_say_what_the_rows_say(record):
         "pre_last_slope_range": "[−0.50, −0.50]",
         "deepnorm_last_slope": "0.50",
         "pre_ratio_most": "4.0",
-        "post_attention_share": "22 %",
+        "post_attention_share": "22%",
         "float32_gap": "1e-03",
         "d": "8",
         "d_wide": "16",

@@ -108,7 +108,7 @@ EXPECTED = {
     "pre_upper_a": "1.00",
     "pre_lower_best": "2.00",
     "pre_one_a": "0.150",
-    "pre_share_a": "30 %",
+    "pre_share_a": "30%",
     "pre_cosine_a": "0.900",
     "pre_exponent_a": "2.00",
     "sandwich_gap_best": "−0.500 ± 0.000",

@@ -166,7 +166,7 @@ def test_facts_say_what_the_rows_say(record):
         "normformer_time_wide_interval": "[1.50, 1.50]",
         "head_scale_time": "1.00",
         "normformer_default_ratio_end": "1.00",
-        "noise": "0 %",
+        "noise": "0%",
     }
     check_facts(experiment, told(record), expected)
 

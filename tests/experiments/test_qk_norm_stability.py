@@ -223,8 +223,8 @@ def test_facts_say_what_the_rows_say(record):
         "qk_norm_logit_high": "1200",
         "qk_norm_bound_high": "40",
         "bound_start": "4.0",
-        "plain_entropy_high": "< 0.1 %",
-        "both_least_entropy_high": "20 %",
-        "qk_clip_clipped_high": "25 %",
+        "plain_entropy_high": "< 0.1%",
+        "both_least_entropy_high": "20%",
+        "qk_clip_clipped_high": "25%",
     }
     check_facts(qk_norm_stability, made, expected)

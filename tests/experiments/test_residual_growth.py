@@ -175,7 +175,7 @@ def test_facts_say_what_the_rows_say(record):
         "pre_all_exponential_wins_a": "0/5",
         "pre_most_cosine_a": "0.900",
         "pre_most_one_a": "0.150",
-        "pre_most_share_a": "30 %",
+        "pre_most_share_a": "30%",
         "pre_most_sum_a": "0.30",
         "pre_most_upper_best": "1.00",
     }

@@ -87,16 +87,16 @@ def test_facts_say_what_the_rows_say(record):
         record, lambda row: losses.get(row["quantity"]) or share(row), "value"
     )
     expected = {
-        "chance": "6.2 %",
-        "hidden_chance": "1.6 %",
-        "stream_before": "1 %",
-        "stream_after": "0.25 %",
-        "stream_after_highest": "0.25 %",
-        "stream_after_rms_norm": "2 %",
+        "chance": "6.2%",
+        "hidden_chance": "1.6%",
+        "stream_before": "1%",
+        "stream_after": "0.25%",
+        "stream_after_highest": "0.25%",
+        "stream_after_rms_norm": "2%",
         "angle_after": "2.9°",
-        "relu_after": "30 %",
-        "gelu_before": "10 %",
-        "silu_after": "5 %",
+        "relu_after": "30%",
+        "gelu_before": "10%",
+        "silu_after": "5%",
         "swap_cost": "0.5000",
         "loss_seed_range": "0.000",
     }

@@ -160,8 +160,8 @@ def test_facts_say_what_the_rows_say(made):
         "rates": "2",
         "rate_least": "0.003",
         "rate_most": "0.03",
-        "short": "10 %",
-        "long": "50 %",
+        "short": "10%",
+        "long": "50%",
         "frequencies": "3.00",
         "runs_each": "10",
         # Post-Norm without or with a short warm-up, and one seed of DeepNorm

@@ -33,15 +33,15 @@ def test_median_has_its_range():
     found = Found(kept="as it is")
     found.median("loss", [3.0, -0.001, 2.0])
     found.median("fine", [3.0, 1.0], 3)
-    found.median("share", [40.0, 61.0], 0, " %")
+    found.median("share", [40.0, 61.0], 0, "%")
     assert found == {
         "kept": "as it is",
         "loss": "2.00",
         "loss_range": "[0.00, 3.00]",
         "fine": "2.000",
         "fine_range": "[1.000, 3.000]",
-        "share": "50 %",
-        "share_range": "[40, 61] %",
+        "share": "50%",
+        "share_range": "[40, 61]%",
     }
 
 

@@ -1,5 +1,7 @@
 """Every text that readers see keeps the rules of prose.yml and the Chinese terms."""
 
+import re
+
 import pytest
 
 from scripts.site.reading.source import ROOT
@@ -7,6 +9,7 @@ from tests.pages import prose, site_texts, test_terms
 from tests.pages.page_prose import EN, LABS, ZH
 
 SHOWN = ("snippets/*/*", "docs/data/**/*", "docs/labs/*.py", "docs/portal/*.html")
+RENDERED = ("docs/facts/*/*.json", "docs/figures/**/*.svg")
 
 
 @pytest.mark.parametrize("rule", prose.RULES, ids=lambda rule: rule.rule)
@@ -44,6 +47,28 @@ def test_files_that_readers_see(no_violations):
         for rule in rules
         for line in rule.violations(path.read_text(encoding="utf-8"))
     )
+
+
+def test_facts_and_figures(no_violations):
+    """What a record puts into a page: facts, and the words of its figure."""
+    files = [path for glob in RENDERED for path in sorted(ROOT.glob(glob))]
+    assert len(files) > 60
+    no_violations(
+        f"{path.relative_to(ROOT)}: {text}"
+        for path in files
+        for text in spaced_per_cents(path.read_text(encoding="utf-8"))
+    )
+
+
+def spaced_per_cents(rendered: str) -> list[str]:
+    """Numbers in a file of facts, or between the tags of a drawing, such as '30 %'."""
+    return re.findall(r"\d %", rendered)
+
+
+def test_a_space_before_a_per_cent_sign_is_refused():
+    assert spaced_per_cents('{"facts": {"share": "30 %"}}') == ["0 %"]
+    assert spaced_per_cents("<text>噪声底 7.9 %。</text>") == ["9 %"]
+    assert not spaced_per_cents('{"share": "30%"} <text>占复制带宽（%）</text>')
 
 
 def terms(one: site_texts.Text) -> list[str]:
