@@ -25,7 +25,11 @@ A_MINUTE = {"en": 140, "zh": 225}  # words and characters, as one explains
 HALF_A_MINUTE = (22, 36)  # seconds
 ONE_LINE = {"en": re.compile(r"[^\W_][\w'’-]*"), "zh": HAN}
 LONGEST_LINE = {"en": 20, "zh": 40}  # words, Chinese characters
-OF_THE_SITE = re.compile(r"本站|(?i:\bthis site\b)")
+OF_THE_SITE = re.compile(
+    r"本站|我们|(?i:\b(?:this site|we|our|ours)\b)|\bus\b"
+    r"|这里(?:没有?|未|只)?测(?:过|量)|在这里训练|\b(?:measured|trained|run) here\b"
+)
+SPOKEN = ("opener", "short", "follow_up.answer")  # of them none quotes a record
 
 
 def texts(row) -> list[tuple[str, dict]]:
@@ -134,6 +138,13 @@ def test_an_answer_is_opened_by_one_line_and_does_not_speak_of_the_site(
         for field, text in texts(row)
         for lang in LANGUAGES
         for said in OF_THE_SITE.finditer(text[lang])
+        if field != "weak.said"
+    ]
+    found += [
+        f"{field}: a fact of a record"
+        for field, text in texts(row)
+        for lang in LANGUAGES
+        if field in SPOKEN and "[[ facts." in text[lang]
     ]
     for lang in LANGUAGES:
         opener = UNSPOKEN.sub(" ", row.get("opener", {lang: ""})[lang])
@@ -145,8 +156,18 @@ def test_an_answer_is_opened_by_one_line_and_does_not_speak_of_the_site(
 def test_one_line():
     assert len(ONE_LINE["en"].findall("RMSNorm drops the mean: less work.")) == 6
     assert len(ONE_LINE["zh"].findall("RMSNorm 去掉均值。")) == 4
-    assert OF_THE_SITE.search("On this site's CPU") and OF_THE_SITE.search("本站没有")
-    assert not OF_THE_SITE.search("on site; the site of a norm")
+    for said in (
+        "On this site's CPU",
+        "In our decoders it never got stuck.",
+        "We know of no comparison.",
+        "Its time is not measured here.",
+        "本站没有",
+        "我们的小模型没有卡住。",
+        "费多少时间，这里没有测过。",
+    ):
+        assert OF_THE_SITE.search(said), said
+    assert not OF_THE_SITE.search("on site; the site of a norm; on US servers")
+    assert not OF_THE_SITE.search("键在这里看不出来；here the count is all tokens")
 
 
 def test_seconds():
