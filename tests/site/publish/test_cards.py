@@ -22,7 +22,7 @@ def config(site_url, language="en"):
     return SimpleNamespace(site_url=site_url, theme=theme, site_name="Norms, Measured")
 
 
-@pytest.mark.parametrize("drawing", [None, "placement_blocks", "two_norms"])
+@pytest.mark.parametrize("drawing", [None, "placement_blocks", "qk_cells"])
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_a_card_has_its_size_and_more_than_one_colour(language, drawing):
     png = cards.draw("RMSNorm", "", "Norms, Measured", drawing, language)
@@ -34,7 +34,7 @@ def test_a_card_has_its_size_and_more_than_one_colour(language, drawing):
 
 def test_a_drawing_changes_the_card():
     plain = cards.draw("RMSNorm", "", "Norms, Measured", None, "en")
-    assert plain != cards.draw("RMSNorm", "", "Norms, Measured", "two_norms", "en")
+    assert plain != cards.draw("RMSNorm", "", "Norms, Measured", "qk_cells", "en")
 
 
 @pytest.mark.parametrize(
