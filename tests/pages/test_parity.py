@@ -52,7 +52,7 @@ LEGENDS = {
     "frontier/norms-beyond-the-decoder.md": "gated delta adaln",
     "frontier/without-normalization.md": "lacks",
     "frontier/zero-centred-and-mixed.md": "profile",
-    "placement/curse-of-depth.md": "contribution layer-norm-scaling",
+    "placement/curse-of-depth.md": "contribution remedies",
     "placement/deepnorm.md": "updates",
     "placement/pre-norm-vs-post-norm.md": "gradients",
     "placement/sandwich-norm.md": "growth reordered reordered",
