@@ -3,7 +3,7 @@
 #
 # 讲归一化，常见的开场是：堆八层 Linear + ReLU，打印每层输出的标准差，看它一路往零掉，然后说“信号消失了”；再加上 RMSNorm，标准差回到 1，问题解决。
 #
-# 这个实验把整件事重做一遍，每一步都先让你猜，再看真实的数。你会发现三件事：往下掉的原因是初始化；标准差并不等于信号；RMSNorm 固定了大小，却保不住这个 ReLU 网络里的信号；再加上残差连接（residual connection），把归一化放在分支入口，就保住了。
+# 这个实验把整件事重做一遍，每一步都先让你猜，再看真实的数。你会发现三件事：往下掉的原因是初始化；标准差并不等于信号；RMSNorm 固定了大小，却保不住这个 ReLU 网络里的信号，再加上残差连接（residual connection）、把归一化放在分支入口，才保得住。
 #
 # 每个数都由代码打印，多数用五个随机种子，写成“均值 ± 标准差”；曲线是种子 0。需要的只是 Python、PyTorch 和 Matplotlib，在 CPU 上不到一分钟就能跑完。
 
@@ -12,7 +12,7 @@
 #
 # A common way to introduce normalization goes like this: stack eight layers of Linear + ReLU, print the standard deviation of each output, watch it fall towards zero, and say that "the signal is gone"; then add RMSNorm, the standard deviation is back at 1, and the problem is solved.
 #
-# This lab does all of it again. At each step you guess first and look at the real numbers second. You will find three things: what makes the numbers fall is the initialization; a standard deviation is not a signal; RMSNorm fixes the size but does not keep the signal of this ReLU stack; with residual connections and the norm at the entrance of each branch it stays.
+# This lab does all of it again. At each step you guess first and look at the real numbers second. You will find three things: what makes the numbers fall is the initialization; a standard deviation is not a signal; RMSNorm fixes the size but does not keep the signal of this ReLU stack, while with residual connections and the norm at the entrance of each branch it stays.
 #
 # Every number is printed by the code, most of them over five seeds as "mean ± standard deviation"; curves are seed 0. All you need is Python, PyTorch and Matplotlib; on a CPU it runs in under a minute.
 
@@ -117,7 +117,7 @@ for depth in range(9):
 # %% [markdown] lang="zh" id="spread"
 # **解读**：前几层确实在缩小，到第六层左右就停了，之后各层几乎一样。停下的地方不是零，而是一个下限。
 #
-# 这个下限可以推出来。默认初始化把权重和偏置都取成 $\pm 1/\sqrt{d}$ 上的均匀分布，方差是 $1/(3d)$。设 $q$ 是某层输出的均方，那么下一层线性输出的方差是 $q/3 + 1/(3d)$，ReLU 留下均方的一半：
+# 这个下限可以推出来。默认初始化让权重和偏置都服从 $\pm 1/\sqrt{d}$ 之间的均匀分布，方差是 $1/(3d)$。设 $q$ 是某层输出的均方，那么下一层线性输出的方差是 $q/3 + 1/(3d)$，ReLU 留下均方的一半：
 #
 # $$q' = \frac{q}{6} + \frac{1}{6d}$$
 #
@@ -170,7 +170,7 @@ print(f"floor of the RMS, sqrt(1/(5d)): {math.sqrt(1 / (5 * WIDTH)):.3g}")
 #
 # ## 3 · 一百层会怎样？
 #
-# **先猜**：一百层之后标准差是 $10^{-10}$ 这么小吗？离散度呢？如果去掉偏置又如何？
+# **先猜**：一百层之后，标准差会小到 $10^{-10}$ 吗？离散度呢？如果去掉偏置又如何？
 
 # %% [markdown] lang="en" id="hundred-layers"
 # **Reading:** the RMS stops at the floor that we derived. The spread does not stop: each layer multiplies it by less than a half. At layer eight the standard deviation is almost all bias, and the inputs nearly coincide.
@@ -249,7 +249,7 @@ for out in (WIDTH // 4, WIDTH, 4 * WIDTH):
 # %% [markdown] lang="zh" id="gradients"
 # **解读**：同样的八层，同样的 ReLU，没有任何归一化，可以缩小，可以持平，也可以爆炸。决定它的是每层放大多少，不是深度。He 初始化下，大小从一开始就没有变。
 #
-# 再看最后一列。Xavier、He、标准正态相差许多个数量级，离散度占均方根的比例却一样，因为没有偏置时，整体放大或缩小不改变输入之间的相对差别。这个比例也低于 1：ReLU 的输出都不小于零，各个输入的输出因此有一个共同的分量，每过一层都再多一点。记住它，第 7 步要用。
+# 再看最后一列。Xavier、He、标准正态这三种初始化的均方根相差许多个数量级，离散度占均方根的比例却一样，因为没有偏置时，整体放大或缩小不改变输入之间的相对差别。这个比例也低于 1：ReLU 的输出都不小于零，各个输入的输出因此有一个共同的分量，每过一层都再多一点。记住它，第 7 步要用。
 #
 # ## 5 · 梯度呢？
 #
@@ -331,12 +331,12 @@ cases = [("norm, then ReLU", default, norm_then_relu)]
 gradient_table(8, cases, (1, 4, 7, 8))
 
 # %% [markdown] lang="zh" id="merged-inputs"
-# **解读**：两种写法都不给出标准差 1。RMSNorm 固定的是均方根，而且只在它自己的输出处：
+# **解读**：两种写法的标准差都不是 1。RMSNorm 固定的是均方根，而且只在它自己的输出处：
 #
 # - RMSNorm 之后均方根是 $1$。再过 ReLU，剩下的均方是 $1/2$，均值是 $1/\sqrt{2\pi}$，所以标准差是 $\sqrt{1/2 - 1/(2\pi)}$。
 # - ReLU 在前时，RMSNorm 的输出均方根恰好是 $1$，但均值不是零，所以标准差是 $\sqrt{1 - 1/\pi}$。
 #
-# 从第一层到第八层，数值基本持平，梯度也比默认初始化时平得多。这正是归一化做到的：每层的大小不再取决于初始化。
+# 从第一层到第八层，数值基本持平，梯度也比同样初始化、不加归一化时平得多。这正是归一化做到的：每层的大小不再取决于初始化。
 #
 # ## 7 · 大小稳住了，信号呢？
 #
@@ -381,7 +381,7 @@ for depth in (1, 2, 5, 10, 30, 100):
 #
 # ## 8 · 残差连接做了什么？
 #
-# 用同样的零件，把主路留给输入自己：$x \leftarrow x + \mathrm{Linear}(\mathrm{ReLU}(\mathrm{RMSNorm}(x)))$，He 初始化，也就是 [ResNet](https://arxiv.org/abs/1512.03385) 以来的残差写法加上 Pre-Norm。分支的输入每次都归一化过，所以每个分支给残差流（residual stream）加上大约 $1$ 的方差，均方根应当按 $\sqrt{1+\ell}$ 增长。
+# 用同样的零件，把残差流（residual stream）留给输入自己：$x \leftarrow x + \mathrm{Linear}(\mathrm{ReLU}(\mathrm{RMSNorm}(x)))$，He 初始化，也就是 [ResNet](https://arxiv.org/abs/1512.03385) 以来的残差写法加上 Pre-Norm。分支的输入每次都归一化过，所以每个分支给残差流加上大约 $1$ 的方差，均方根应当按 $\sqrt{1+\ell}$ 增长。
 #
 # 再加一个对照：有残差连接，没有归一化。
 #
@@ -438,7 +438,7 @@ cases += [("norm and residual", he, residual)]
 gradient_table(100, cases, (1, 50, 100))
 
 # %% [markdown] lang="zh"
-# 离散度占比随层数的变化，五种网络画在一起；先打印的是 He、没有归一化时，第一百层的余弦：
+# 离散度占比随层数的变化，五种网络画在一起；先打印的，是没有归一化的 He 网络在第一百层的余弦：
 
 # %% [markdown] lang="en"
 # The share of the spread over the layers, all five networks in one picture; printed first is the cosine at layer 100 with He and no norm:
@@ -460,7 +460,7 @@ axes.legend()
 plt.show()
 
 # %% [markdown] lang="zh" id="exercises"
-# **解读**：均方根按 $\sqrt{1+\ell}$ 增长，因为主路本身没有归一化。可是每个输入自己的那部分一直留在残差流里，离散度占的比例只是慢慢下降。
+# **解读**：均方根按 $\sqrt{1+\ell}$ 增长，因为残差流本身没有归一化。可是每个输入自己的那部分一直留在残差流里，离散度占的比例只是慢慢下降。
 #
 # 只有残差连接还不够。没有归一化，每个分支都和残差流本身一样大，方差每层翻一番：均方根大得离谱，各个输入也几乎并到一起，和没有残差连接的 He 差不多。归一化让分支相对残差流越来越小，残差连接让输入一直留在残差流里。
 #
@@ -468,7 +468,7 @@ plt.show()
 #
 # 梯度的结果出人意料：没有残差连接时，首尾两层的梯度也只差大约一个数量级，完全看不出所有输入已经并到一起。损失对全部输入求和，所有输入共有的那个方向就足以传回梯度。所以单看梯度的范数，发现不了信号已经没了；要看离散度。
 #
-# 所以在这里两者缺一不可。归一化还有一个好处，本实验没有测，因为这里只看初始化：有了归一化，分支输入的大小不必靠初始化来调，训练中权重变了也仍然成立。
+# 所以在这里两者缺一不可。归一化还有一个好处，本实验没有测，因为这里只看初始化：有了归一化，分支输入的大小不必靠初始化来调，训练中权重变了，分支输入的大小也还是固定的。
 #
 # ## 改一改，再跑一遍
 #

@@ -291,7 +291,7 @@ RULES = {
     },
     "unread": {
         "en": "a root of rows ({0}) that no probe tells; it may belong to a norm",
-        "zh": "有一处逐行开根（{0}）探测认不出，可能属于某个归一化",
+        "zh": "有一处按行开方的运算（{0}），探测没能认出来，可能属于某个归一化",
     },
     "scale-lost": {
         "en": "something here ({0}) removes the scale of the stream and was not read",

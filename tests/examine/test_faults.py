@@ -148,7 +148,7 @@ def test_two_reasons_are_both_in_words():
     (row,) = seen(faulty.block(idle(faulty.Block))).rows
     row["reason"] += "; roots that no probe tells: sqrt in attention (a.py:1)"
     said = text.row_lines(row, "zh")[1]
-    assert said.startswith("只解出一部分：有归一化层没有跑到：unused；逐行开根")
+    assert said.startswith("只解出一部分：有归一化层没有跑到：unused；有按行开方")
     assert "roots" not in said
 
 

@@ -161,7 +161,7 @@ CASTS = {
     "in fp32, not cast back": {"en": "stays float32", "zh": "结果保持 float32"},
     "root cast, then product": {
         "en": "inverse root cast before the product",
-        "zh": "先把 rsqrt 转换类型，再相乘",
+        "zh": "先转换 rsqrt 的类型，再相乘",
     },
     "in the input's dtype": {"en": "in the input's dtype", "zh": "始终用输入的类型"},
 }
@@ -207,7 +207,7 @@ ODD = {
         "projection": "QK-Norm 作用于整个投影",
         "v": "v 也做归一化",
         "latent": "注意力的潜在向量上有归一化",
-        "indexer": "索引器的 key 上有归一化",
+        "indexer": "索引器的 k 上有归一化",
         "gated": "有门控归一化",
         "factors": "方程里有不等于一的系数",
         "no_final": "没有最终归一化，又不是 Post-Norm",
@@ -310,7 +310,7 @@ REASONS = (
         r"roots that no probe tells: (.+)",
         {
             "en": "roots of rows that the probes do not tell: {0}",
-            "zh": "逐行开根而探测认不出的：{0}",
+            "zh": "有按行开方的运算，探测没能认出是哪种归一化：{0}",
         },
     ),
     (
@@ -321,7 +321,7 @@ REASONS = (
         r"\w+: (?:Class validation error [^:]*: \w+: )?(.+)",
         {
             "en": "does not run as a tiny text-only instance: `{0}`",
-            "zh": "缩小后只给文本跑不起来：`{0}`",
+            "zh": "缩小后，只输入文本时无法运行（`{0}`）",
         },
     ),
 )

@@ -168,7 +168,7 @@ def test_what_is_unusual():
             "StrictError: Class validation error for validator 'v': ValueError: "
             "`a` must match <b>",
             "does not run as a tiny text-only instance: `a must match <b>`",
-            "缩小后只给文本跑不起来：`a must match <b>`",
+            "缩小后，只输入文本时无法运行（`a must match <b>`）",
         ),
         ("needs <1 GB", "needs &lt;1 GB", "needs &lt;1 GB"),
     ],

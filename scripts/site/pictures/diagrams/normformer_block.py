@@ -43,7 +43,7 @@ WORDS = {
         "虚线是残差流上可选的系数 λ。",
         "alt": "左右两列，都自下而上读。左边是 Pre-LN：LayerNorm、线性层 q、k、v、"
         "各注意力头、out、相加；然后是 LayerNorm、fc1、GELU、fc2、相加。"
-        "右边是 NormFormer：与左边相同，橙色的是三处添加。各头与 out 之间，每个头乘"
+        "右边是 NormFormer：与左边相同，橙色的是三处改动。各头与 out 之间，每个头乘"
         "一个可学习的系数；out 与相加之间有一个 LayerNorm；GELU 与 fc2 之间有一个 "
         "LayerNorm。前馈分支旁边，残差流上的虚线框是可选的系数 λ。",
     },
