@@ -309,7 +309,10 @@ def test_a_row_is_typed(figure, browser_checks):
     assert element.locator(".normed tbody th").all_inner_texts()[:2] == ["10000", "2"]
     element.locator("select").select_option("bfloat16")
     assert element.locator(".chosen th").inner_text().startswith("bfloat16")
-    browser_checks.add(2)
+    element.locator("select").select_option("float16")
+    element.locator("input[name=row]").fill("1e5")  # too large to be stored
+    assert set(element.locator(".normed tbody td").all_inner_texts()) >= {"NaN"}
+    browser_checks.add(3)
 
 
 def test_a_state_is_shared(figure, browser_checks):

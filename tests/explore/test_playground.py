@@ -59,12 +59,13 @@ def ask():
 def breaks_are_found(ask):
     assert ask("dead(run({}))") is None
     found = ask("dead(run({ shares: (t) => (t < 50 ? [1, 1] : [0.001, 0.5]) }))")
-    assert found == {"from": 50, "to": None, "layers": [0], "share": 0.001, "layer": 0}
+    since = {"from": 50, "to": None, "before": False}
+    assert found == {**since, "layers": [0], "share": 0.001, "layer": 0}
     both = ask("dead(run({ shares: (t) => (t < 50 ? [1, 1] : [4e-3, 2e-3]) }))")
     assert both["layers"] == [0, 1] and both["layer"] == 1 and both["share"] == 0.002
     # A spell that passes has an end; one that is short is none, nor a single step.
     spell = ask("dead(run({ shares: (t) => [t >= 40 && t < 120 ? 1e-4 : 1, 1] }))")
-    assert (spell["from"], spell["to"]) == (40, 119)
+    assert (spell["from"], spell["to"], spell["before"]) == (40, 119, False)
     assert (
         ask("dead(run({ shares: (t) => [t >= 40 && t < 60 ? 1e-4 : 1, 1] }))") is None
     )
@@ -77,10 +78,35 @@ def breaks_are_found(ask):
     assert ask("alike(run({ cosine: (t) => (t < 70 ? 0.9 : 0.995) }))") == {
         "from": 70,
         "to": None,
+        "before": False,
         "cosine": 0.995,
     }
+    again = "(t) => (t < 20 || t >= 90 ? 0.995 : 0.5)"
+    assert ask(f"alike(run({{ cosine: {again} }})).before")  # not first from 90 on
+    brief = again.replace("t < 20", "t < 5")
+    assert not ask(f"alike(run({{ cosine: {brief} }})).before")
     assert ask("alike(run({ cosine: () => 0.98 }))") is None
     assert ask("lost(run({ loss: (t) => (t === 30 ? NaN : 2) }))") == 30
+
+    # All layers small: none is starved beside the last, and that is said.
+    small = "run({}).map((row) => ({ ...row, gradient: [1e-3, 5e-7, 5e-7] }))"
+    assert ask(f"dead({small})") is None
+    assert ask(f"faint({small})") == {
+        "from": 0,
+        "to": None,
+        "before": False,
+        "size": 1,
+    }
+    one_large = small.replace("5e-7, 5e-7", "5e-7, 2e-6")
+    assert ask(f"faint({one_large})") is None
+    # A break at 100: had the loss stopped falling before it?
+    late = "(t) => (t < 100 ? 0 : 1)"
+    for loss, flat in {"2 + t / 1000": True, "t < 95 ? 2.5 : 2": False}.items():
+        rows = f"run({{ cosine: {late}, loss: (t) => {loss} }})"
+        assert ask(f"told({rows}, 2.3, 2.23).flat") is flat
+        assert not ask(f"told({rows}, 0.3, 2.23).flat")  # it learned
+    early = f"run({{ cosine: {late.replace('100', '20')} }})"
+    assert not ask(f"told({early}, 2.3, 2.23).flat")
 
 
 def runs_are_judged(ask):
@@ -252,6 +278,12 @@ def test_law(law, ask):
         ("gradient[layer] / gradient[layers]", "gradient[layer] / gradient[0]"),
         ("behind === rows.length ? null", "behind > rows.length ? null"),
         ("const LEARNED = 0.5", "const LEARNED = 0.6"),
+        ("const FAINT = 1e-6", "const FAINT = 1e-5"),
+        ("gradient.slice(1)) < FAINT", "gradient) < FAINT"),
+        ("Math.max(...gradient", "Math.min(...gradient"),
+        ("const FLAT = 1.05", "const FLAT = 1.5"),
+        ("!learned && flat(", "flat("),
+        (".length >= WINDOW;", ".length > 0;"),
         ("complete: held !== null", "complete: true"),
         ("length * 2 > runs.length", "length * 2 >= runs.length"),
         ("better: end !== null && end < bare", "better: end !== null"),
@@ -285,12 +317,14 @@ def test_a_mistake_is_noticed(old, new):
 WORDS_OF = """(words) => {
   const lane = { end: 2.58, ends: [2.58, 2.6], runs: 2, learners: 0, lost: null };
   const at = {
-    from: 15, to: null, layers: [0, 1, 4], share: 5e-4, layer: 1, cosine: 0 };
+    from: 15, to: null, layers: [0, 1, 4], share: 5e-4, layer: 1, cosine: 0,
+    size: 2e4 };
   const said = [
     words.ask.opening(6), words.running(5, 600), words.stopped(7), words.end(lane),
     ...[{}, { learned: true }, { better: true }, { lost: 3 }].map((more) =>
       words.outcome("Post-Norm", { ...lane, ...more }, 2.23)),
     words.dead(at), words.dead({ ...at, to: 90, layers: [0] }), words.alike(at),
+    words.alike({ ...at, before: true }), words.faint(at), words.flat,
     words.lost(3), words.whole, words.moved(5, 0.003), words.hint, words.choose,
     words.reading({ step: 1, layer: 0, loss: 2, gradient: 1e-5, cosine: 0.5, size: 1 }),
     words.reading({ step: 1, layer: 3, loss: NaN, gradient: 0, cosine: NaN, size: 9 }),

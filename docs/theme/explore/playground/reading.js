@@ -4,8 +4,12 @@
 export const LEARNED = 0.5; // of the loss of a model without layers
 const DEAD = 0.01; // of the gradient behind the last layer
 const ONE_VECTOR = 0.99; // cosine of the tokens behind the last layer
+const FAINT = 1e-6; // RMS of a gradient, near the dark end of the map
+const FLAT = 1.05; // a loss before over the loss after that is no fall
 const WINDOW = 15; // steps, of which most have to agree
 export const LASTING = 30; // steps that a break has to last
+
+const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
 
 const middle = (values) => {
   const sorted = [...values].sort((a, b) => a - b);
@@ -43,7 +47,9 @@ const during = (rows, flags, typical) => {
   if (!found) return null;
   const [from, behind] = found;
   const seen = typical(from, behind);
-  return seen && { from: rows[from].step, to: behind === rows.length ? null : rows[behind - 1].step, ...seen };
+  const to = behind === rows.length ? null : rows[behind - 1].step;
+  const before = flags.slice(0, from).filter(Boolean).length >= WINDOW; // it came and went
+  return seen && { from: rows[from].step, to, before, ...seen };
 };
 
 /** From which step on which layers get less than DEAD of the last layer's gradient. */
@@ -69,6 +75,20 @@ export function alike(rows) {
   return during(rows, flags, (from, behind) => ({ cosine: middle(last.slice(from, behind)) }));
 }
 
+/** From which step on every layer gets next to nothing: beside the last none is starved. */
+export function faint(rows) {
+  const flags = mostly(rows.map(({ gradient }) => Math.max(...gradient.slice(1)) < FAINT));
+  return during(rows, flags, (from, behind) => ({ size: middle(rows.slice(from, behind).map(({ size }) => size.at(-1))) }));
+}
+
+/** Whether the loss had stopped falling before the first of the breaks. */
+export function flat(rows, breaks) {
+  const first = Math.min(...breaks.flatMap((each) => (each ? [each.from] : [])));
+  if (first < LASTING || first === Infinity) return false;
+  const losses = rows.map(({ loss }) => loss);
+  return mean(losses.slice(first - LASTING, first)) < FLAT * mean(losses.slice(first));
+}
+
 /** The first step whose loss is no number. */
 export const lost = (rows) => rows.find(({ loss }) => !Number.isFinite(loss))?.step ?? null;
 
@@ -79,14 +99,18 @@ export const lost = (rows) => rows.find(({ loss }) => !Number.isFinite(loss))?.s
 export function told(rows, held, bare, breaks = true) {
   const finite = lost(rows) === null;
   const end = finite && Number.isFinite(held) ? held : null;
+  const learned = end !== null && end < LEARNED * bare;
+  const found = [dead, alike, faint].map((find) => (finite && breaks ? find(rows) : null));
   return {
     complete: held !== null,
     lost: lost(rows),
     end,
-    learned: end !== null && end < LEARNED * bare,
+    learned,
     better: end !== null && end < bare,
-    dead: finite && breaks ? dead(rows) : null,
-    alike: finite && breaks ? alike(rows) : null,
+    dead: found[0],
+    alike: found[1],
+    faint: found[2],
+    flat: !learned && flat(rows, found),
   };
 }
 
@@ -105,6 +129,8 @@ export function together(runs) {
     lost: runs[0].lost,
     dead: runs[0].dead,
     alike: runs[0].alike,
+    faint: runs[0].faint,
+    flat: runs[0].flat,
   };
 }
 

@@ -44,6 +44,12 @@ const PLACE_NAMES = {
   rezero: "ReZero",
 };
 
+/** When a break was: {from, to, before}. */
+const whenEn = ({ from, to, before }) =>
+  to === null ? `From step ${from} on${before ? ", and at times before," : ""}` : `From step ${from} to ${to}`;
+const whenZh = ({ from, to, before }) =>
+  to === null ? `第 ${from} 步起${before ? "（之前也有几段）" : ""}` : `第 ${from} 步到第 ${to} 步`;
+
 const EN = {
   places: { ...PLACE_NAMES, sandwich: "Sandwich norm", branch_output: "Norm on branch output", none: "No norm" },
   norms: { layer: "LayerNorm", rms: "RMSNorm", batch: "BatchNorm" },
@@ -107,10 +113,13 @@ const EN = {
     if (better) return `${name} gets stuck at ${lossText(end)}${many}.`;
     return `${name} ends at ${lossText(end)}, no better than a model without layers (${lossText(bare)})${many}.`;
   },
-  dead: ({ from, to, layers, share, layer }) =>
-    `${to === null ? `From step ${from} on` : `From step ${from} to ${to}`} ${layers.length === 1 && layers[0] === 0 ? "the embedding" : `layer${layers.length > 1 ? "s" : ""} ${spans(layers).join(", ")}`} mostly get${layers.length > 1 ? "" : "s"} less than 1/100 of the last layer's gradient${layers.length > 1 ? `, layer ${layer} about ${fraction(share)}` : ""}.`,
-  alike: ({ from, to, cosine }) =>
-    `${to === null ? `From step ${from} on` : `From step ${from} to ${to}`} the tokens of a sequence are one vector (cosine ${cosine.toFixed(3)}).`,
+  dead: ({ layers, share, layer, ...when }) =>
+    `${whenEn(when)} ${layers.length === 1 && layers[0] === 0 ? "the embedding" : `layer${layers.length > 1 ? "s" : ""} ${spans(layers).join(", ")}`} mostly get${layers.length > 1 ? "" : "s"} less than 1/100 of the last layer's gradient${layers.length > 1 ? `, layer ${layer} about ${fraction(share)}` : ""}.`,
+  alike: ({ cosine, ...when }) =>
+    `${whenEn(when)} the tokens of a sequence are one vector (cosine ${cosine.toFixed(3)}).`,
+  faint: ({ size, ...when }) =>
+    `${whenEn(when)} all layers get less than ${power(-6)}, the last one too, so none looks small beside it; the stream is about ${sized(size)} there. Adam divides by the gradient's size, so this need not stop a run.`,
+  flat: "The loss had stopped falling before that.",
   lost: (step) => `At step ${step} the loss is no longer a number.`,
   whole: "Every layer gets its gradient to the end.",
   ofSeed: (seed) => `Seed ${seed}:`,
@@ -195,10 +204,13 @@ const ZH = {
     if (better) return `${name} 停在 ${lossText(end)}，没学会${many}。`;
     return `${name} 最后是 ${lossText(end)}，不比没有层的模型（${lossText(bare)}）好${many}。`;
   },
-  dead: ({ from, to, layers, share, layer }) =>
-    `第 ${from} 步${to === null ? "起" : `到第 ${to} 步`}，${layers.length === 1 && layers[0] === 0 ? "嵌入" : `第 ${spans(layers).join("、")} 层`}拿到的梯度大多不到最后一层的 1/100${layers.length > 1 ? `，其中第 ${layer} 层约 ${fraction(share)}` : ""}。`,
-  alike: ({ from, to, cosine }) =>
-    `第 ${from} 步${to === null ? "起" : `到第 ${to} 步`}，一个序列的各个 token 成了同一个向量（余弦 ${cosine.toFixed(3)}）。`,
+  dead: ({ layers, share, layer, ...when }) =>
+    `${whenZh(when)}，${layers.length === 1 && layers[0] === 0 ? "嵌入" : `第 ${spans(layers).join("、")} 层`}拿到的梯度大多不到最后一层的 1/100${layers.length > 1 ? `，其中第 ${layer} 层约 ${fraction(share)}` : ""}。`,
+  alike: ({ cosine, ...when }) =>
+    `${whenZh(when)}，一个序列的各个 token 成了同一个向量（余弦 ${cosine.toFixed(3)}）。`,
+  faint: ({ size, ...when }) =>
+    `${whenZh(when)}，每一层的梯度都不到 ${power(-6)}，最后一层也一样，所以和它比，看不出哪一层小；这里残差流的大小约 ${sized(size)}。Adam 会除以梯度的大小，所以梯度这么小不一定学不会。`,
+  flat: "损失在那之前就不再下降了。",
   lost: (step) => `第 ${step} 步，损失不再是数。`,
   whole: "每一层直到最后都拿得到梯度。",
   ofSeed: (seed) => `种子 ${seed}：`,
@@ -238,10 +250,12 @@ export const named = ({ place, norm }, words) =>
   words.places[place] + (norm === "layer" ? "" : ` (${words.norms[norm]})`);
 
 /** What broke in a lane, sentence by sentence; or that nothing did. */
-export function breaks({ lost, dead, alike }, words) {
+export function breaks({ lost, dead, alike, faint, flat }, words) {
   if (lost !== null) return [words.lost(lost)];
   const found = [];
   if (dead) found.push(words.dead(dead));
   if (alike) found.push(words.alike(alike));
+  if (faint) found.push(words.faint(faint));
+  if (flat) found.push(words.flat);
   return found;
 }
