@@ -217,7 +217,23 @@ def test_a_query_is_dragged_and_turned_by_a_click(figure, browser_checks):
     element.locator("[data-key='4'] .target").click()
     assert element.locator("[data-of=angle]").inner_text() == "215°"
     assert element.locator("[data-of=grown]").inner_text() == grown
-    browser_checks.add(3)
+    box = element.locator(".view > svg").bounding_box()
+    page.mouse.move(box["x"] + 5, box["y"] + 5)  # beside the tip
+    page.mouse.down()
+    page.mouse.move(box["x"] + 300, box["y"] + 150, steps=4)
+    page.mouse.up()
+    assert page.evaluate("getSelection().toString()") == ""
+    browser_checks.add(4)
+
+
+def test_what_has_no_effect_is_out_of_reach(figure, browser_checks):
+    """A remedy's own slider alone; its value outlives the other remedies."""
+    element = figure("en", "attention", "?attention.gain=3")
+    gain, cap = (element.locator(f"[name={name}]") for name in ("gain", "cap"))
+    assert gain.is_disabled() and cap.is_disabled()
+    element.locator("select").select_option("norm")
+    assert gain.is_enabled() and cap.is_disabled() and gain.input_value() == "3"
+    browser_checks.add(2)
 
 
 BELOW_THE_HEADER = """e => e.closest("figure").getBoundingClientRect().top
@@ -231,7 +247,7 @@ def test_a_bet_is_answered_and_shared(language, figure, browser_checks):
     element.locator("[data-bet=holds]").click()
     told = element.locator(".shows").inner_text()
     assert told.startswith(
-        {"en": "You said “Always”.", "zh": "你猜的是“总是成立”。"}[language]
+        {"en": "You said “Always”, but", "zh": "你猜的是“总是成立”，其实"}[language]
     )
     settled(element)
     assert "geometry.claim=rms-norm-gives-unit-length" in element.page.url
@@ -239,9 +255,8 @@ def test_a_bet_is_answered_and_shared(language, figure, browser_checks):
     shared = figure(language, "geometry", f"?{query}")
     assert shared.locator("[aria-pressed=true]").count() == 1
     assert shared.evaluate(BELOW_THE_HEADER)
-    assert shared.locator(".shows").inner_text() and told.endswith(
-        shared.locator(".shows").inner_text()
-    )
+    why = element.evaluate("(e, l) => e.claim.shows[l]", language)
+    assert told.endswith(why) and shared.locator(".shows").inner_text().endswith(why)
     assert shared.locator(".view").inner_html() == element.locator(".view").inner_html()
     shared.locator("input[type=range]").first.press("ArrowLeft")
     settled(shared)

@@ -236,6 +236,7 @@ define({
     gain: ({ gain }) => digits(Number(gain)),
     cap: ({ cap }) => cap,
   },
+  idle: ({ remedy }) => ({ gain: remedy !== "norm", cap: remedy !== "cap" }),
   picked,
   dragged,
   compute,

@@ -69,8 +69,8 @@ const PRESETS = [
     en: "A larger x gets the same gradient",
     zh: "x 变大，梯度不变",
     shows: {
-      en: "Wrong: with x twice as long the outputs are the same, and both gradients are half as long.",
-      zh: "错误：x 加长一倍，输出不变，两个梯度却都短了一半。",
+      en: "With x twice as long the outputs are the same, and both gradients are half as long.",
+      zh: "x 加长一倍，输出不变，两个梯度却都短了一半。",
     },
   },
   {
@@ -80,8 +80,8 @@ const PRESETS = [
     en: "The RMS may be a constant on the way back",
     zh: "反向传播时 RMS 可以当常数",
     shows: {
-      en: "Wrong: this dy points along x, and a longer x has the same output. The true gradient is zero; with the RMS detached all of dy comes through.",
-      zh: "错误：这个 dy 与 x 同向，而 x 再长输出也不变，真正的梯度是零。把 RMS detach，dy 就整个传了回去。",
+      en: "This dy points along x, and a longer x has the same output. The true gradient is zero; with the RMS detached all of dy comes through.",
+      zh: "这个 dy 与 x 同向，而 x 再长输出也不变，真正的梯度是零。把 RMS detach，dy 就整个传了回去。",
     },
   },
   {
@@ -91,8 +91,8 @@ const PRESETS = [
     en: "Mean and variance may be detached",
     zh: "均值和方差可以 detach",
     shows: {
-      en: "Wrong: detached, LayerNorm only divides. The gradient no longer sums to zero: it asks x for a shift and a stretch that change no output.",
-      zh: "错误：detach 之后，LayerNorm 只剩除法。梯度的和不再是零：它要求 x 平移、伸缩，可输出并不会因此改变。",
+      en: "Detached, LayerNorm only divides. The gradient no longer sums to zero: it asks x for a shift and a stretch that change no output.",
+      zh: "detach 之后，LayerNorm 只剩除法。梯度的和不再是零：它要求 x 平移、伸缩，可输出并不会因此改变。",
     },
   },
   {

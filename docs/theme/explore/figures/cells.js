@@ -100,8 +100,8 @@ const PRESETS = [
     en: "LayerNorm sees one token",
     zh: "LayerNorm 只看一个 token",
     shows: {
-      en: "Holds: only the four outputs of this token have moved, and the same with RMSNorm.",
-      zh: "成立：只有这个 token 的四个输出变了，RMSNorm 也一样。",
+      en: "Only the four outputs of this token have moved, and the same with RMSNorm.",
+      zh: "只有这个 token 的四个输出变了，RMSNorm 也一样。",
     },
   },
   {
@@ -111,8 +111,8 @@ const PRESETS = [
     en: "GroupNorm and InstanceNorm ignore the batch",
     zh: "GroupNorm 和 InstanceNorm 不依赖 batch",
     shows: {
-      en: "Holds: no output of the other sequence has moved. But positions of the same sequence have.",
-      zh: "成立：另一个序列的输出没有变。但同一序列的其他位置变了。",
+      en: "No output of the other sequence has moved. But positions of the same sequence have.",
+      zh: "另一个序列的输出没有变。但同一序列的其他位置变了。",
     },
   },
   {
@@ -122,8 +122,8 @@ const PRESETS = [
     en: "Padding rules BatchNorm out",
     zh: "有填充就用不了 BatchNorm",
     shows: {
-      en: "Wrong: with a mask, padding moves no real token. Count it, and it does.",
-      zh: "错误：有掩码时，填充不影响真实的 token；把它计入，就有影响。",
+      en: "With a mask, padding moves no real token. Count it, and it does.",
+      zh: "有掩码时，填充不影响真实的 token；把它计入，就有影响。",
     },
   },
   {
@@ -133,8 +133,8 @@ const PRESETS = [
     en: "A batch of one breaks BatchNorm",
     zh: "batch 为 1 时 BatchNorm 失效",
     shows: {
-      en: "Wrong: in eval mode nothing is shared, whatever the batch. In training one sequence still has five values a feature.",
-      zh: "错误：eval 模式下什么也不共用，和 batch 大小无关。训练时，一个序列里每个特征也还有五个值。",
+      en: "In eval mode nothing is shared, whatever the batch. In training one sequence still has five values a feature.",
+      zh: "eval 模式下什么也不共用，和 batch 大小无关。训练时，一个序列里每个特征也还有五个值。",
     },
   },
 ];

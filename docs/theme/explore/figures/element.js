@@ -6,6 +6,7 @@
 //   shown                 {name: (state, words) => text} of what stands beside controls:
 //                         data-of
 //   picked(target)        what a click on something in the view sets, if it has such
+//   idle(state)           {name: whether this control has no effect now}, if there is such
 //   dragged(state, x, y)  what dragging .grip to a place in the drawing's units sets
 //   view(state, words)    HTML of what is shown
 //   says(state, words)    the same as a sentence or two, for who does not see it
@@ -25,8 +26,10 @@ const BUTTONS = {
     save: "Save picture",
     asks: (claim) => `“${claim}”: does it hold?`,
     bets: { holds: "Always", "holds-when": "Sometimes", wrong: "No" },
-    right: "You had it right.",
-    other: (bet) => `You said “${bet}”.`,
+    verdicts: { holds: "the claim holds", "holds-when": "the claim holds sometimes", wrong: "the claim is wrong" },
+    right: (verdict) => `You had it right: ${verdict}.`,
+    other: (verdict, bet) => `You said “${bet}”, but ${verdict}.`,
+    plain: (verdict) => `${verdict[0].toUpperCase()}${verdict.slice(1)}.`,
     quoted: (claim) => `Claim: ${claim}. `,
     setting: (name, value) => `${name}: ${value}`,
     between: "; ",
@@ -40,8 +43,10 @@ const BUTTONS = {
     save: "存成图片",
     asks: (claim) => `“${claim}”，成立吗？`,
     bets: { holds: "总是成立", "holds-when": "有时成立", wrong: "不成立" },
-    right: "猜对了。",
-    other: (bet) => `你猜的是“${bet}”。`,
+    verdicts: { holds: "这条说法成立", "holds-when": "这条说法有时成立", wrong: "这条说法不成立" },
+    right: (verdict) => `猜对了，${verdict}。`,
+    other: (verdict, bet) => `你猜的是“${bet}”，其实${verdict}。`,
+    plain: (verdict) => `${verdict}。`,
     quoted: (claim) => `说法：${claim}。`,
     setting: (name, value) => `${name}：${value}`,
     between: "；",
@@ -101,7 +106,7 @@ export function define(figure) {
         const claim = new URLSearchParams(location.search).get(named("claim"));
         const shared = figure.presets.find((preset) => preset.claim === claim);
         this.write(shared?.state ?? this.address());
-        this.show(shared, shared?.shows[language]);
+        this.show(shared, shared && this.told(shared));
         if (shared) this.closest("figure")?.scrollIntoView();
       }
 
@@ -129,11 +134,17 @@ export function define(figure) {
 
       bet(verdict) {
         const preset = this.asked;
-        const said = verdict === preset.verdict ? own.right : own.other(own.bets[verdict]);
         this.querySelector("[aria-pressed=true]").focus({ preventScroll: true }); // the bets go
         this.write(preset.state);
-        this.show(preset, said + own.gap + preset.shows[language]);
+        this.show(preset, this.told(preset, verdict));
         for (const part of [this.view, this.shows]) part.scrollIntoView({ block: "nearest" });
+      }
+
+      /** The verdict of a claim, beside the bet on it where there was one, and why. */
+      told(preset, bet) {
+        const verdict = own.verdicts[preset.verdict];
+        const opens = !bet ? own.plain : bet === preset.verdict ? own.right : own.other;
+        return opens(verdict, own.bets[bet]) + own.gap + preset.shows[language];
       }
 
       async share(button) {
@@ -152,7 +163,7 @@ export function define(figure) {
         const part = (text) => Object.assign(document.createElement("p"), { className: "told", textContent: text });
         const home = document.querySelector("link[rel=canonical]")?.href;
         const whole = this.closest("figure");
-        const said = part(this.claim ? own.quoted(this.claim[language]) + this.claim.shows[language] : "");
+        const said = part(this.claim ? own.quoted(this.claim[language]) + this.told(this.claim) : "");
         const setting = part(this.setting().join(own.between));
         const address = part(home ? this.link(home).href : document.title);
         const more = [said, setting, address].filter((each) => each.textContent);
@@ -203,8 +214,7 @@ export function define(figure) {
 
       /** What the controls hold; what none of them takes is as it was at first. */
       read() {
-        const held = Object.fromEntries(new FormData(this.form));
-        return { ...figure.opening, ...held };
+        return Object.fromEntries(keys.map((key) => [key, this.form.elements[key].value || figure.opening[key]]));
       }
 
       write(state) {
@@ -218,6 +228,7 @@ export function define(figure) {
       show(preset, said = "") {
         const state = this.read();
         this.view.innerHTML = figure.view(state, words);
+        for (const [key, idle] of Object.entries(figure.idle?.(state) ?? {})) this.form.elements[key].disabled = idle;
         for (const held of this.form.querySelectorAll("[data-of]")) {
           held.textContent = figure.shown[held.dataset.of](state, words);
           const control = held.previousElementSibling;

@@ -84,8 +84,8 @@ const PRESETS = [
     en: "RMSNorm gives unit length",
     zh: "RMSNorm 得到单位长度",
     shows: {
-      en: "Wrong: the length is √d, here √3. The root mean square is one.",
-      zh: "错误：长度是 √d，这里是 √3；等于 1 的是均方根。",
+      en: "The length is √d, here √3. The root mean square is one.",
+      zh: "长度是 √d，这里是 √3；等于 1 的是均方根。",
     },
   },
   {
@@ -95,8 +95,8 @@ const PRESETS = [
     en: "No information is lost",
     zh: "不损失信息",
     shows: {
-      en: "Wrong: half as long an arrow has the same output. The length is gone, with LayerNorm the mean as well.",
-      zh: "错误：箭头缩短一半，输出还是那个。长度丢了，LayerNorm 还丢了均值。",
+      en: "Half as long an arrow has the same output. The length is gone, with LayerNorm the mean as well.",
+      zh: "箭头缩短一半，输出还是那个。长度丢了，LayerNorm 还丢了均值。",
     },
   },
   {

@@ -67,8 +67,8 @@ const PRESETS = [
     en: "A square that overflows gives NaN",
     zh: "平方上溢，得到 NaN",
     shows: {
-      en: "Wrong: without an upcast the square is infinite, 1/RMS is 0, and so is every output. No NaN: that takes an infinity stored in the row itself.",
-      zh: "错误：不提升精度时平方是无穷大，1/RMS 是 0，所有输出也都是 0，没有 NaN。行里自己存着无穷大，才会得到 NaN。",
+      en: "Without an upcast the square is infinite, 1/RMS is 0, and so is every output. No NaN: that takes an infinity stored in the row itself.",
+      zh: "不提升精度时平方是无穷大，1/RMS 是 0，所有输出也都是 0，没有 NaN。行里自己存着无穷大，才会得到 NaN。",
     },
   },
   {
