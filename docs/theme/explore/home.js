@@ -21,7 +21,7 @@ if (globalThis.customElements && !customElements.get("one-token")) {
         add: "给所有特征加上",
         times: "所有特征乘以",
         reset: "还原",
-        still: "再拖上面两根滑杆：一根给所有特征加同一个数，一根让它们乘同一个数。哪个输出会变？",
+        still: "拖上面两根滑杆试试：一根给所有特征加同一个数，一根让它们乘同一个数。哪个输出会变？",
         says: (what, rms, ln) =>
           `${what}${/\d$/.test(what) ? " " : ""}之后：RMSNorm 的输出${moved(rms)}，LayerNorm 的输出${moved(ln)}。`,
         moved: (by) => `最多变了 ${by}`,
@@ -51,7 +51,7 @@ if (globalThis.customElements && !customElements.get("one-token")) {
         add: "add to all",
         times: "multiply all by",
         reset: "Reset",
-        still: "Now the two sliders above: add one number to all features, or multiply them all. Whose output changes?",
+        still: "The two sliders above add one number to all features, or multiply them all. Whose output will change?",
         says: (what, rms, ln) =>
           `${what}: RMSNorm's output ${moved(rms)}, LayerNorm's ${moved(ln)}.`,
         moved: (by) => `changed by up to ${by}`,
