@@ -41,6 +41,11 @@ def bet(element, number=0, **options) -> str:
     return element.locator(".question").inner_text()
 
 
+# A run of other settings is pale, with its end; the button to run is on the screen.
+IN_SIGHT = """e => e.lanes.every(({ old }) => old.text[2] && old.drawn.layers === 2)
+  && e.ready.getBoundingClientRect().bottom <= innerHeight + 1"""
+
+
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_a_bet_starts_the_run(language, screen, browser_checks):
     element = screen(language, viewport=VIEWPORTS["phone"], reduced_motion="reduce")
@@ -57,6 +62,13 @@ def test_a_bet_starts_the_run(language, screen, browser_checks):
     assert element.locator(".end").all_inner_texts() != ["", ""]
     assert all(element.locator(".note").all_inner_texts())
     assert said[:4] in element.locator("[role=status]").text_content()
+    element.locator(".settings .pick").nth(1).click()  # what ran stays, Run is near
+    assert steps(element) == [0, 0] and element.locator(".ready button").is_visible()
+    assert element.evaluate(IN_SIGHT)
+    assert all("2" in text for text in element.locator(".note").all_inner_texts())
+    element.locator(".ready button").click()
+    page.wait_for_function(ENDED, timeout=WAIT)
+    assert steps(element) == [40, 40] and element.locator(".ready").is_hidden()
     assert fits(page, VIEWPORTS["phone"]["width"])
     sizes = element.locator("button:visible, select:visible").evaluate_all(
         "all => all.map(e => e.getBoundingClientRect().height)"
@@ -67,7 +79,7 @@ def test_a_bet_starts_the_run(language, screen, browser_checks):
     page.set_viewport_size(VIEWPORTS["desktop"])
     turn(page, "dark")
     assert not axe_violations(page, True)
-    browser_checks.add(11)
+    browser_checks.add(14)
 
 
 def test_a_run_is_read_by_keyboard(screen, browser_checks):
@@ -153,7 +165,12 @@ def test_a_picture_is_saved_and_a_challenge_told(screen, browser_checks):
     choices.nth(places.index("post")).click()
     assert "Solved" in element.locator(".question").inner_text()
     assert "Post-Norm" in element.locator("figcaption b").all_inner_texts()
-    page.reload()
+    there = page.url
+    element.locator(".bets button").first.click()  # the next challenge
+    assert element.evaluate("e => e.state.challenge") == "rescue"
+    formula = element.locator("figcaption code")
+    assert formula.inner_text() == "norm(x + F(x))"
+    page.goto(there)
     assert element.locator(".challenges .solved").count() == 1
     element.locator(".bets button").first.click()
     choices.nth(3).wait_for(timeout=WAIT)
@@ -161,7 +178,7 @@ def test_a_picture_is_saved_and_a_challenge_told(screen, browser_checks):
         element.locator(".actions button").last.click()
     assert saved.value.suggested_filename.endswith(".png")
     assert saved.value.path().read_bytes()[:4] == b"\x89PNG"
-    browser_checks.add(6)
+    browser_checks.add(8)
 
 
 REFUSING = """window.refused = 0;

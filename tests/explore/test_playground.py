@@ -331,6 +331,8 @@ WORDS_OF = """(words) => {
     words.settings({ ...OPENING, warmup: 0.5, seeds: 5 }), words.read("Pre-Norm"),
     ...Object.values(words.challenge).flat(), ...Object.values(words.scale),
     ...Object.values(words.tasks), words.solvedNow("x"), words.notNow("x"),
+    ...Object.values(words.because), words.record, words.next,
+    words.before("Pre-Norm", words.settings(OPENING), "x"),
   ];
   return said;
 }"""
@@ -338,7 +340,16 @@ WORDS_OF = """(words) => {
 
 def test_it_speaks_both_languages(ask, no_violations):
     assert ask("Object.keys(WORDS.zh)") == ask("Object.keys(WORDS.en)")
-    for group in ("places", "norms", "maps", "scale", "challenge", "tasks"):
+    for group in (
+        "places",
+        "norms",
+        "maps",
+        "scale",
+        "challenge",
+        "tasks",
+        "because",
+        "formulas",
+    ):
         assert ask(f"Object.keys(WORDS.zh.{group})") == ask(
             f"Object.keys(WORDS.en.{group})"
         )
@@ -349,9 +360,9 @@ def test_it_speaks_both_languages(ask, no_violations):
         if language == "zh":
             found += [v for t in said for v in test_terms.refused(t, test_terms.TERMS)]
         no_violations(f"{language}: {v}" for v in found)
-    assert set(ask("Object.keys(CHALLENGES)")) == set(
-        ask("Object.keys(WORDS.en.challenge)")
-    )
+    for kind in ("challenge", "because"):
+        assert ask("Object.keys(CHALLENGES)") == ask(f"Object.keys(WORDS.en.{kind})")
+    assert set(ask("PLACES")) == set(ask("Object.keys(WORDS.en.formulas)"))
 
 
 def test_what_is_offered_the_engine_has(ask):

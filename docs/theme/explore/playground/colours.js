@@ -38,8 +38,8 @@ export function colour(share, ramp = "warm") {
 export const ramp = (name) =>
   Array.from({ length: LEVELS }, (_, i) => colour(i / (LEVELS - 1), name));
 
-// What a map shows: its scale from dark to light, and the marks that stand at it.
-// Dark is dead: no gradient, or tokens that are one vector.
+// What a map shows: its scale from the paper's end, and the marks that stand at it.
+// What fades is dead: no gradient, or tokens that are one vector.
 export const MAPS = {
   gradient: { ramp: "warm", from: -7, to: -2, marks: [-7, -6, -5, -4, -3, -2], log: true },
   cosine: { ramp: "cool", from: 1, to: 0, marks: [1, 0.75, 0.5, 0.25, 0] },

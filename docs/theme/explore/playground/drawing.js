@@ -5,7 +5,9 @@ import { MAPS, level, ramp } from "./colours.js";
 import { LEARNED } from "./reading.js";
 import { lossText, power } from "./words.js";
 
-const RAMPS = { warm: ramp("warm"), cool: ramp("cool") };
+const DARK = { warm: ramp("warm"), cool: ramp("cool") };
+const LIGHT = { warm: [...DARK.warm].reverse(), cool: [...DARK.cool].reverse() };
+const coloursOf = (map, dark) => (dark ? DARK : LIGHT)[MAPS[map].ramp]; // what is small fades into the paper
 const MOST_LOSS = 4; // nats; what is above is drawn at the edge
 const SMOOTH = 9; // steps of the bold line's mean
 export const LEFT = 26; // of a panel's edge, where its numbers stand
@@ -13,9 +15,9 @@ const HEAD = 16;
 const FOOT = 18;
 
 /** One pixel a layer and step; `rows` from the place `from` on are new. */
-export function paint(image, rows, from, map) {
+export function paint(image, rows, from, map, dark) {
   const context = image.getContext("2d");
-  const colours = RAMPS[MAPS[map].ramp];
+  const colours = coloursOf(map, dark);
   for (let i = from; i < rows.length; i++) {
     const values = rows[i][map];
     const column = context.createImageData(1, image.height);
@@ -152,8 +154,8 @@ export function drawLane(context, lane, look) {
 }
 
 /** The ramp of a map as stops of a CSS gradient, from its first mark to its last. */
-export const stops = (map) =>
-  RAMPS[MAPS[map].ramp]
+export const stops = (map, dark) =>
+  coloursOf(map, dark)
     .filter((_, i) => i % 15 === 0)
     .map((rgb) => `rgb(${rgb.join(" ")})`)
     .join(", ");
@@ -214,7 +216,7 @@ export function picture(lanes, look, { title, settings, address }) {
   const foot = full - 34;
   const bar = 180;
   const across = context.createLinearGradient(edge + LEFT, 0, edge + LEFT + bar, 0);
-  const colours = RAMPS[MAPS[look.map].ramp];
+  const colours = coloursOf(look.map, look.dark);
   colours.forEach((rgb, i) => across.addColorStop(i / (colours.length - 1), `rgb(${rgb.join(" ")})`));
   context.fillStyle = across;
   context.fillRect(edge + LEFT, foot, bar, 10);

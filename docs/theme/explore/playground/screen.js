@@ -26,6 +26,7 @@ import { WORDS, breaks, lossText, named } from "./words.js";
 const KEY = "norms-measured.playground"; // challenges solved
 const NAME = "gradient-playground";
 const LATER = ["sandwich", "deepnorm", "rezero", "none"]; // what a lane is added with
+const VEIL = 0.6; // of the paper, over a run of other settings
 const COARSE = 0.1; // of a run between two drawings where motion is unwanted
 const SERIES = { post: 1, pre: 2, deepnorm: 3, rezero: 4, sandwich: 5, normformer: 6 };
 
@@ -67,7 +68,7 @@ if (globalThis.customElements && !customElements.get(NAME)) {
         this.resized = new ResizeObserver(() => this.draw());
         this.resized.observe(this.places);
         // The colours are the scheme's.
-        this.schemes = new MutationObserver(() => this.draw());
+        this.schemes = new MutationObserver(() => this.repaint());
         this.schemes.observe(document.body, { attributeFilter: ["data-md-color-scheme"] });
       }
 
@@ -87,6 +88,8 @@ if (globalThis.customElements && !customElements.get(NAME)) {
         this.reading = make("p", { className: "reading", textContent: words.hint });
         this.scale = make("div", { className: "scale" });
         this.settings = make("div", { className: "settings" });
+        // Within reach of what was just changed: the bets may be a screen above.
+        this.ready = make("p", { className: "ready", hidden: true }, button(words.run, () => this.run(), "act main"));
         this.actions = make("div", { className: "actions" });
         this.numbers = make("details", { hidden: true });
         this.tasks = make("section", { className: "challenges" });
@@ -95,6 +98,7 @@ if (globalThis.customElements && !customElements.get(NAME)) {
           this.places,
           make("div", { className: "under" }, this.scale, this.reading),
           this.settings,
+          this.ready,
           this.actions,
           this.numbers,
           this.tasks,
@@ -178,13 +182,15 @@ if (globalThis.customElements && !customElements.get(NAME)) {
           this.keep();
           return;
         }
-        this.reset();
+        this.reset(this.lanes);
+        this.ready.hidden = false;
         this.keep();
       }
 
-      /** Nothing has run: empty lanes, and the bet. */
-      reset() {
+      /** Nothing has run: empty lanes, or pale ones of what ran before, and the bet. */
+      reset(before = []) {
         this.halt();
+        this.ready.hidden = true;
         this.chosen = null;
         this.cursor = null;
         this.phase = "ready";
@@ -193,6 +199,7 @@ if (globalThis.customElements && !customElements.get(NAME)) {
         const { lanes, steps, layers } = this.state;
         this.places.classList.toggle("many", lanes.length > 2);
         this.lanes = lanes.map((_, i) => this.laneOf(i, steps, layers));
+        this.lanes.forEach((lane, i) => this.leave(lane, before[i]));
         this.places.style.setProperty("--lanes", lanes.length);
         this.places.replaceChildren(...this.lanes.map(({ figure }) => figure));
         this.reading.textContent = words.hint;
@@ -200,6 +207,15 @@ if (globalThis.customElements && !customElements.get(NAME)) {
         this.prompt();
         this.renew();
         this.draw();
+      }
+
+      /** What ran in a lane before a setting was changed stays in sight until the next run. */
+      leave(lane, before) {
+        const old = before?.shown?.runs[0].length ? { drawn: before.shown, text: before.text } : before?.old;
+        if (!old || old.drawn.hidden || this.hiddenNames) return;
+        lane.old = old;
+        lane.note.textContent = words.before(...old.text);
+        lane.note.classList.add("whole");
       }
 
       renew() {
@@ -220,7 +236,7 @@ if (globalThis.customElements && !customElements.get(NAME)) {
           make("p", {}, ...marks(this.state.map).map((text) => make("span", { textContent: text }))),
           make("p", { textContent: words.scale[this.state.map] }),
         );
-        this.bar.firstChild.style.background = `linear-gradient(90deg, ${stops(this.state.map)})`;
+        this.bar.firstChild.style.background = `linear-gradient(90deg, ${stops(this.state.map, this.look().dark)})`;
         this.list();
       }
 
@@ -280,6 +296,7 @@ if (globalThis.customElements && !customElements.get(NAME)) {
           head.append(norms);
         }
         head.append(end);
+        if (!this.hiddenNames) head.append(make("code", { textContent: words.formulas[place] }));
         const canvas = make("canvas");
         const box = make("div", { className: "map", tabIndex: 0 }, canvas);
         box.setAttribute("role", "slider");
@@ -368,13 +385,14 @@ if (globalThis.customElements && !customElements.get(NAME)) {
         );
         this.ask.replaceChildren(
           make("p", { className: "question", textContent: question }),
-          make("p", { className: "bets" }, ...bets, button(words.just, () => this.run(), "act quiet")),
+          make("p", { className: "bets" }, ...bets, button(words.just, () => this.run(), "act quiet"), make("a", { href: "#record", textContent: words.record })),
         );
       }
 
       run(bet = null) {
         this.reset();
         this.bet = bet;
+        for (const [i, lane] of this.lanes.entries()) lane.text = [this.nameOf(i), words.settings(this.state), ""];
         this.phase = "running";
         this.classList.remove("idle");
         const { state } = this;
@@ -462,7 +480,7 @@ if (globalThis.customElements && !customElements.get(NAME)) {
       /** What a lane's run has come to, beside its name and under its map. */
       conclusion(i) {
         const lane = this.lanes[i];
-        lane.end.textContent = `${words.loss} ${words.end(this.outcome[i])}`;
+        lane.end.textContent = lane.text[2] = `${words.loss} ${words.end(this.outcome[i])}`;
         const found = breaks(this.outcome[i], words);
         const seed = this.state.seeds > 1 ? [words.ofSeed(this.state.seed)] : [];
         lane.note.textContent = [...seed, ...(found.length ? found : [words.whole])].join(words.between);
@@ -498,13 +516,16 @@ if (globalThis.customElements && !customElements.get(NAME)) {
           });
         }
         this.lanes.forEach((_, i) => this.conclusion(i));
+        const outcomes = this.outcome.map((lane, i) => words.outcome(this.nameOf(i), lane, this.bare));
         if (state.challenge) {
           const [title] = words.challenge[state.challenge];
           const solved = decided(state.challenge, state, this.outcome, this.chosen);
-          if (solved) this.solve(state.challenge);
+          if (solved) {
+            this.solve(state.challenge);
+            outcomes.push(words.because[state.challenge]);
+          }
           parts.push(solved ? words.solvedNow(title) : words.notNow(title));
         }
-        const outcomes = this.outcome.map((lane, i) => words.outcome(this.nameOf(i), lane, this.bare));
         this.conclude(parts.join(words.between), outcomes);
       }
 
@@ -513,7 +534,7 @@ if (globalThis.customElements && !customElements.get(NAME)) {
         const said = [this.verdict, ` ${outcomes.join(words.between)} `, ...(outcomes.length ? [this.why] : [])];
         this.ask.replaceChildren(
           make("p", { className: "question" }, ...said),
-          make("p", { className: "bets" }, this.again, this.fresh),
+          make("p", { className: "bets" }, ...this.onward(), this.again, this.fresh),
         );
         this.renew();
         this.tabulate();
@@ -523,6 +544,21 @@ if (globalThis.customElements && !customElements.get(NAME)) {
         if (this.contains(document.activeElement) || document.activeElement === document.body) {
           this.verdict.focus({ preventScroll: true });
         }
+      }
+
+      /** After a challenge that is solved, a button to one that is not. */
+      onward() {
+        if (!this.solved.has(this.state.challenge)) return [];
+        const next = Object.keys(CHALLENGES).find((id) => !this.solved.has(id));
+        return next ? [button(words.next, () => this.begin(next), "act main")] : [];
+      }
+
+      begin(id) {
+        this.state = opened(id, CHALLENGES[id].hidden ? 1 + Math.floor(Math.random() * 998) : 0);
+        this.reset();
+        this.keep();
+        this.ask.scrollIntoView({ block: "nearest" });
+        this.ask.querySelector("button").focus({ preventScroll: true });
       }
 
       solve(id) {
@@ -536,13 +572,7 @@ if (globalThis.customElements && !customElements.get(NAME)) {
         const rows = Object.keys(CHALLENGES).map((id) => {
           const [title, text] = words.challenge[id];
           const solved = this.solved.has(id);
-          const go = button(words.begin, () => {
-            this.state = opened(id, CHALLENGES[id].hidden ? 1 + Math.floor(Math.random() * 998) : 0);
-            this.reset();
-            this.keep();
-            this.ask.scrollIntoView({ block: "nearest" });
-            this.ask.querySelector("button").focus({ preventScroll: true });
-          });
+          const go = button(words.begin, () => this.begin(id));
           go.setAttribute("aria-label", `${words.begin}: ${title}`);
           return make(
             "li",
@@ -608,7 +638,8 @@ if (globalThis.customElements && !customElements.get(NAME)) {
           token(`--${name}`),
         );
         const series = (place) => (SERIES[place] ? token(`--figure-${SERIES[place]}`) : ink);
-        return { ink, muted, line, panel, paper, accent, series, font: style.fontFamily, words, map: this.state.map };
+        const dark = side === 1;
+        return { ink, muted, line, panel, paper, accent, dark, series, font: style.fontFamily, words, map: this.state.map };
       }
 
       later() {
@@ -620,6 +651,8 @@ if (globalThis.customElements && !customElements.get(NAME)) {
 
       repaint() {
         for (const lane of this.lanes) lane.painted = 0;
+        const { dark, map } = this.look();
+        for (const { old } of this.lanes) if (old) paint(old.drawn.image, old.drawn.runs[0], 0, map, dark);
         this.renew();
         this.draw();
       }
@@ -628,7 +661,7 @@ if (globalThis.customElements && !customElements.get(NAME)) {
         const lane = this.lanes[i];
         const { steps, layers, lanes } = this.state;
         if (lane.painted === 0) lane.image.getContext("2d").clearRect(0, 0, steps, layers + 1);
-        paint(lane.image, lane.runs[0], lane.painted, this.state.map);
+        paint(lane.image, lane.runs[0], lane.painted, this.state.map, look.dark);
         lane.painted = lane.runs[0].length;
         return {
           steps,
@@ -650,7 +683,8 @@ if (globalThis.customElements && !customElements.get(NAME)) {
         if (!this.lanes || !this.isConnected) return;
         const look = this.look();
         const scale = devicePixelRatio || 1;
-        this.lanes.forEach(({ canvas, box }, i) => {
+        this.lanes.forEach((lane, i) => {
+          const { canvas, box, old } = lane;
           const width = box.clientWidth;
           if (!width) return;
           const { height } = panels(width, this.sizes, 1, 1, !this.hiddenNames);
@@ -661,7 +695,13 @@ if (globalThis.customElements && !customElements.get(NAME)) {
           }
           const context = canvas.getContext("2d");
           context.setTransform(scale, 0, 0, scale, 0, 0);
-          drawLane(context, this.drawn(i, look, width), look);
+          lane.shown = this.drawn(i, look, width);
+          if (!old) return drawLane(context, lane.shown, look);
+          drawLane(context, { ...old.drawn, width, sizes: this.sizes, cursor: null }, look);
+          context.globalAlpha = VEIL;
+          context.fillStyle = look.paper;
+          context.fillRect(0, 0, width, height);
+          context.globalAlpha = 1;
         });
       }
 

@@ -44,6 +44,15 @@ const PLACE_NAMES = {
   rezero: "ReZero",
 };
 
+const FORMULAS = {
+  pre: "x + F(norm(x))",
+  post: "norm(x + F(x))",
+  sandwich: "x + norm(F(norm(x)))",
+  branch_output: "x + norm(F(x))",
+  deepnorm: "norm(α·x + F(x)), α > 1",
+  none: "x + F(x)",
+};
+
 /** When a break was: {from, to, before}. */
 const whenEn = ({ from, to, before }) =>
   to === null ? `From step ${from} on${before ? ", and at times before," : ""}` : `From step ${from} to ${to}`;
@@ -52,6 +61,11 @@ const whenZh = ({ from, to, before }) =>
 
 const EN = {
   places: { ...PLACE_NAMES, sandwich: "Sandwich norm", branch_output: "Norm on branch output", none: "No norm" },
+  formulas: {
+    ...FORMULAS,
+    normformer: "x + norm(F(norm(x))); in the MLP the outer norm is inside F",
+    rezero: "x + α·F(x), α starts at 0",
+  },
   norms: { layer: "LayerNorm", rms: "RMSNorm", batch: "BatchNorm" },
   ask: {
     opening: (layers) =>
@@ -72,6 +86,7 @@ const EN = {
     })[id] ?? id.replace("count", ""),
   run: "Run",
   just: "Run without a bet",
+  record: "See the recorded run",
   stop: "Stop",
   replay: "Same start again",
   fresh: "New start",
@@ -138,6 +153,15 @@ const EN = {
     bare: ["No norm at all", "End below Pre-Norm, side by side, with a model that has no norm."],
     blind: ["Four maps without names", "Run them, then say which is Post-Norm."],
   },
+  because: {
+    rescue: "A lower rate does it, and so say the recorded runs below.",
+    steady: "DeepNorm does it: its norm comes after the sum as well, but it weighs the stream more and starts the layers smaller.",
+    kill: "Pre-Norm bounds what a layer reads, not the stream: see the map of its size.",
+    bare: "ReZero does it: its α starts at 0, so at first the layers add nothing.",
+    blind: "Its layers below the last get little gradient: on the way down it passes every norm above them.",
+  },
+  next: "Next challenge",
+  before: (name, settings, end) => `Before the change: ${name}; ${settings}${end && `; ${end}`}.`,
   begin: "Try it",
   leave: "Leave the challenge",
   solved: "Solved",
@@ -154,6 +178,11 @@ const EN = {
 
 const ZH = {
   places: { ...PLACE_NAMES, sandwich: "夹心归一化", branch_output: "归一化分支输出", none: "不归一化" },
+  formulas: {
+    ...FORMULAS,
+    normformer: "x + norm(F(norm(x)))；MLP 里外层的归一化在 F 内部",
+    rezero: "x + α·F(x)，α 从 0 开始",
+  },
   norms: { layer: "LayerNorm", rms: "RMSNorm", batch: "BatchNorm" },
   ask: {
     opening: (layers) => `两个 ${layers} 层的解码器，起点相同，数据相同，只有归一化的位置不同。哪一个学得会？`,
@@ -167,6 +196,7 @@ const ZH = {
     `${id.replace("count", "")} 道`,
   run: "训练",
   just: "不押，直接训练",
+  record: "看录下的训练",
   stop: "停",
   replay: "同一起点再来",
   fresh: "换个起点",
@@ -229,6 +259,15 @@ const ZH = {
     bare: ["一个归一化都不用", "和 Pre-Norm 并排，用没有归一化的模型，损失降到它以下。"],
     blind: ["四幅没有名字的图", "先训练，再指出哪幅是 Post-Norm。"],
   },
+  because: {
+    rescue: "降低学习率就行，下面录下的训练也是这样。",
+    steady: "DeepNorm 就行：它的归一化也在相加之后，但残差流的权重更大，各层的初始值更小。",
+    kill: "Pre-Norm 管住的是每层读到的数，管不住残差流：看残差流大小那幅图。",
+    bare: "ReZero 就行：它的 α 从 0 开始，起初各层什么也不加。",
+    blind: "最后一层以下的各层梯度很小：梯度往下传，要经过上面每一个归一化。",
+  },
+  next: "下一个挑战",
+  before: (name, settings, end) => `改动之前：${name}；${settings}${end && `；${end}`}。`,
   begin: "试试",
   leave: "不做挑战了",
   solved: "已解",
