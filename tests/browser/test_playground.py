@@ -79,7 +79,12 @@ def test_a_bet_starts_the_run(language, screen, browser_checks):
     page.set_viewport_size(VIEWPORTS["desktop"])
     turn(page, "dark")
     assert not axe_violations(page, True)
-    browser_checks.add(14)
+    drawn = "e => [e.look().dark, e.lanes[0].canvas.toDataURL()]"
+    dark = element.evaluate(drawn)
+    page.emulate_media(media="print")
+    paper = element.evaluate(drawn)
+    assert dark[0] and not paper[0] and dark[1] != paper[1]  # paper is light
+    browser_checks.add(16)
 
 
 def test_a_run_is_read_by_keyboard(screen, browser_checks):

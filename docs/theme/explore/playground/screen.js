@@ -70,12 +70,15 @@ if (globalThis.customElements && !customElements.get(NAME)) {
         // The colours are the scheme's.
         this.schemes = new MutationObserver(() => this.repaint());
         this.schemes.observe(document.body, { attributeFilter: ["data-md-color-scheme"] });
+        this.paper = matchMedia("print"); // which is light
+        this.paper.onchange = () => this.repaint();
       }
 
       disconnectedCallback() {
         this.halt();
         this.resized?.disconnect();
         this.schemes?.disconnect();
+        this.paper.onchange = null;
       }
 
       // The frame.
