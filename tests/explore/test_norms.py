@@ -128,28 +128,36 @@ def deviation(found, wanted, unit) -> float:
     return ((found - wanted)[kept].abs().max() / unit.clamp(min=1e-30)).item()
 
 
+def found(engine, norm, eps, x, dy, gain, bias, counted, mean, variance):
+    """Output and gradients of the engine."""
+    shape = tuple(x.shape)
+    mask = counted[..., None].expand(shape).flatten().int().tolist()
+    given = [bits(t) for t in (x, gain, bias, dy, mean, variance)]
+    options = {"eps": eps, "counted": mask}
+    return list(map(floats, engine.run(CALL, norm, shape, given, options)))
+
+
+def wanted(norm, eps, x, dy, gain, bias, counted, mean, variance, dtype=torch.float32):
+    """Output and gradients of torch in a dtype."""
+    leaves = [t.detach().to(dtype).requires_grad_() for t in (x, gain, bias)]
+    y = right(norm, *leaves, counted, mean.to(dtype), variance.to(dtype), eps)
+    used = leaves[: 2 if norm == "rms" else 3]
+    return [y, *torch.autograd.grad(y, used, dy.to(dtype))]
+
+
 def deviations(engine, norm) -> dict[str, float]:
     """The largest deviation of output and gradients for each kind of input."""
     worst: dict[str, float] = {}
-    for name, eps, x, dy, gain, bias, *rest in cases():
-        shape = tuple(x.shape)
-        if not defined(norm, name, shape):
-            continue
-        counted, mean, variance = rest
-        leaves = [t.clone().requires_grad_() for t in (x, gain, bias)]
-        y = right(norm, *leaves, *rest, eps)
-        used = leaves[: 2 if norm == "rms" else 3]
-        wanted = [y, *torch.autograd.grad(y, used, dy)]
-        mask = counted[..., None].expand(shape).flatten().int().tolist()
-        given = [bits(t) for t in (x, gain, bias, dy, mean, variance)]
-        got = engine.run(CALL, norm, shape, given, {"eps": eps, "counted": mask})
-        far = max(
-            deviation(floats(g), w.detach().flatten(), unit)
-            for g, w, unit in zip(
-                got, wanted, units(norm, x, dy, gain, bias, *rest, eps), strict=False
+    for name, eps, x, *rest in cases():
+        if defined(norm, name, tuple(x.shape)):
+            both = found(engine, norm, eps, x, *rest), wanted(norm, eps, x, *rest)
+            far = max(
+                deviation(got, right.detach().flatten(), unit)
+                for got, right, unit in zip(
+                    *both, units(norm, x, *rest, eps), strict=False
+                )
             )
-        )
-        worst[name] = max(worst.get(name, 0.0), far)
+            worst[name] = max(worst.get(name, 0.0), far)
     return worst
 
 

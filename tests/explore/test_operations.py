@@ -1,17 +1,20 @@
 """Operations of the tape where a decoder rarely goes: far out, or all alike."""
 
 import math
+from functools import partial
 
 import pytest
 import torch
 from torch.nn import functional as F
 
+from snippets.qk_norm.rope import rotate
 from snippets.rms_norm.reference import rms_norm
+from snippets.soft_capping.attention import capped_attention
 from tests.explore.conftest import bits, floats, loaded
-from tests.explore.float_error import excess
+from tests.explore.float_error import FACTOR, Run, excess
 
 D = 6
-FACTOR = 3  # as for the decoder
+ROWS = 7
 APPLY = """(operation, rows, x, dy, given) => {
   const held = given.map(([values, width]) => {
     const made = tensor(values.length / width, width);
@@ -26,7 +29,48 @@ APPLY = """(operation, rows, x, dy, given) => {
   tape.backward();
   return [y.value, ...[input, ...held].map((each) => each.gradient)].map(bitsOf);
 }"""
-OPERATIONS = {  # name: the engine's call, torch's, widths of what is learned
+
+
+def attended(q, k, v, cap=None):
+    """Causal attention of two heads over one sequence."""
+    heads = (x.view(1, ROWS, 2, D // 2).transpose(1, 2) for x in (q, k, v))
+    y = capped_attention(*heads, cap, (D // 2) ** -0.5)
+    return y.transpose(1, 2).reshape(q.shape)
+
+
+OPERATIONS = {  # name: the engine's call, torch's, shapes of what else it takes
+    "lookup": (
+        "(tape, table) => lookup(tape, table, [0, 3, 3, 6])",
+        lambda table: table[[0, 3, 3, 6]],
+        (),
+    ),
+    "linear": ("linear", F.linear, ((5, D), (5,))),
+    "sum": (
+        "(tape, x, z, factor) => sum(tape, x, z, 1.7, factor)",
+        lambda x, z, factor: 1.7 * x + factor * z,
+        ((ROWS, D), (1,)),
+    ),
+    "scaled": (
+        "scaled",
+        lambda x, factors: (x.view(ROWS, 3, 2) * factors[:, None]).view(x.shape),
+        (3,),
+    ),
+    "rotary": (
+        f"(tape, x) => rotary(tape, x, {{ heads: 1, time: {ROWS} }})",
+        rotate,
+        (),
+    ),
+    "attention": (
+        f"(tape, q, k, v) => attention(tape, q, k, v, {{ heads: 2, time: {ROWS} }})",
+        attended,
+        ((ROWS, D), (ROWS, D)),
+    ),
+    "capped": (
+        f"""(tape, q, k, v) =>
+          attention(tape, q, k, v, {{ heads: 2, time: {ROWS}, cap: 1.5 }})""",
+        partial(attended, cap=1.5),
+        ((ROWS, D), (ROWS, D)),
+    ),
     "layer": (
         "(tape, x, gain, bias) => norm(tape, x, { gain, bias, eps: 1e-5 })",
         lambda x, gain, bias: F.layer_norm(x, (D,), gain, bias, 1e-5),
@@ -67,7 +111,7 @@ OPERATIONS = {  # name: the engine's call, torch's, widths of what is learned
 
 def inputs() -> dict[str, torch.Tensor]:
     """Ordinary, odd and extreme rows by name."""
-    draw = torch.randn(7, D, generator=torch.Generator().manual_seed(0))
+    draw = torch.randn(ROWS, D, generator=torch.Generator().manual_seed(0))
     spike = draw.clone()
     spike.view(-1)[0] = 300.0
     return {
@@ -76,20 +120,20 @@ def inputs() -> dict[str, torch.Tensor]:
         "faint": draw * 1e-3,
         "large": draw * 30,
         "spike": spike,
-        "equal": torch.full((7, D), 0.75),
-        "zeros": torch.zeros(7, D),
+        "equal": torch.full((ROWS, D), 0.75),
+        "zeros": torch.zeros(ROWS, D),
         "vanishing": draw * 1e-30,
     }
 
 
-def applied(engine, name: str, x: torch.Tensor):
-    """Output and gradients: the engine's, torch's in float64 and in float32."""
-    call, function, widths = OPERATIONS[name]
+def applied(engine, name: str, x: torch.Tensor) -> Run:
+    """Output and gradients."""
+    call, function, shapes = OPERATIONS[name]
     generator = torch.Generator().manual_seed(1)
-    given = [torch.randn(width, generator=generator) for width in widths]
-    dy = torch.randn(x.shape, generator=generator)
+    given = [torch.randn(shape, generator=generator) for shape in shapes]
+    dy = torch.randn(function(x, *given).shape, generator=generator)
     apply = APPLY.replace("OPERATIONS", f"called: {call}")
-    held = [[bits(each), len(each)] for each in given]
+    held = [[bits(each), each.shape[-1]] for each in given]
     found = engine.run(apply, "called", len(x), bits(x), bits(dy), held)
     torchs = []
     for dtype in (torch.float64, torch.float32):
@@ -149,8 +193,8 @@ LOSS = """(logits, targets) => {
 }"""
 
 
-def losses(engine) -> float:
-    """Largest excess of the cross-entropy and its gradient, up to sure mistakes."""
+def losses(engine) -> list[Run]:
+    """The cross-entropy and its gradient, up to sure mistakes."""
     generator = torch.Generator().manual_seed(0)
     targets = torch.randint(11, (7,), generator=generator)
     draw = torch.randn(7, 11, generator=generator)
@@ -163,11 +207,11 @@ def losses(engine) -> float:
             torchs.append([loss, *torch.autograd.grad(loss, logits)])
         found = engine.run(LOSS, bits(draw * size), targets.tolist())
         runs.append((list(map(floats, found)), *torchs))
-    return excess(*runs)
+    return runs
 
 
 def test_loss(engine):
-    assert losses(engine) <= FACTOR
+    assert excess(*losses(engine)) <= FACTOR
 
 
 ELEMENTARY = {  # name: the engine's call, Python's, arguments
@@ -256,22 +300,22 @@ WRONG = {  # a mistake: who sees it, what the engine says, what it would say
     ),
     "fixed statistics not used": ("fixed", "if (!fixed) {", "if (true) {"),
     "loss summed": (
-        lambda engine: losses(engine) > FACTOR,
+        lambda engine: excess(*losses(engine)) > FACTOR,
         "tape.record(loss / rows,",
         "tape.record(loss,",
     ),
     "loss's gradient summed": (
-        lambda engine: losses(engine) > FACTOR,
+        lambda engine: excess(*losses(engine)) > FACTOR,
         "(c === target ? 1 : 0)) / rows",
         "(c === target ? 1 : 0))",
     ),
     "target not subtracted": (
-        lambda engine: losses(engine) > FACTOR,
+        lambda engine: excess(*losses(engine)) > FACTOR,
         " - (c === target ? 1 : 0)",
         "",
     ),
     "softmax without the maximum": (
-        lambda engine: losses(engine) > FACTOR,
+        lambda engine: excess(*losses(engine)) > FACTOR,
         "most = Math.max(most, logits.value[at + c])",
         "most = 0",
     ),
