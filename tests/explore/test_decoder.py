@@ -291,13 +291,11 @@ WRONG = {  # a mistake: who sees it, what the engine says, what it would say
         "this.backs.pop()()",
         "this.backs.shift()()",
     ),
-    "buffers not emptied": ("trained", "pop()?.fill(0)", "pop()"),
-    "last column dropped": (
-        "wide",
-        "Math.min(4, columns - c)",
-        "Math.min(3, columns - c)",
-    ),
-    "last row dropped": ("narrow", "Math.min(4, rows - r)", "Math.min(3, rows - r)"),
+    "buffers not emptied": ("trained", "this.room(size).fill(0)", "this.room(size)"),
+    "rows without a bias not emptied": ("trained", "else y.value.fill(0);", ""),
+    "turned rows not emptied": ("rotary twice", "y.value.fill(0); // turn adds", ""),
+    "last column dropped": ("wide", "if (wide > 3) out[at + 3] += s3;", ""),
+    "last row dropped": ("narrow", "r + 1 === rows", "r + 2 >= rows"),
     "weight not transposed": (
         "pre",
         "addProduct(x.gradient, dy, transposed(w),",
@@ -316,8 +314,8 @@ WRONG = {  # a mistake: who sees it, what the engine says, what it would say
     ),
     "keys for queries": (
         "pre",
-        "x.value.subarray(from, from + width)",
-        "x.value.subarray(r * x.width, r * x.width + width)",
+        "= x.value[from + c]",
+        "= x.value[r * x.width + c]",
     ),
     "logits not scaled": ("pre", "1 / Math.sqrt(width)", "1"),
     "scaled by the model's width": ("wide", "1 / Math.sqrt(width)", "1 / Math.sqrt(d)"),
@@ -341,7 +339,7 @@ WRONG = {  # a mistake: who sees it, what the engine says, what it would say
     ),
     "values without a gradient": (
         "pre",
-        "dv[key + c] += weights[at + j] * dy[query + c];",
+        "dv[key + c] += weight * coming;",
         "",
     ),
     "cap without its slope": ("capped", "if (cap) slope *= slopes[at + j];", ""),
@@ -409,6 +407,7 @@ WRONG = {  # a mistake: who sees it, what the engine says, what it would say
 }
 SEEN_BY = {
     "trained": lambda engine: excess(trained(engine, CASES["pre"])) <= FACTOR,
+    "rotary twice": lambda engine: excess(trained(engine, CASES["rotary"])) <= FACTOR,
     "scores": scores,
 } | {plan: partial(optimizes, plan=plan) for plan in PLANS}
 

@@ -47,7 +47,7 @@ const ACTIVATIONS = { gelu, silu };
 
 export function activated(tape, x, name) {
   const y = tape.result(x.rows, x.width);
-  const slope = tape.zeros(x.value.length);
+  const slope = tape.room(x.value.length);
   ACTIVATIONS[name](x.value, y.value, slope);
   return tape.record(y, () => {
     for (let i = 0; i < slope.length; i++) x.gradient[i] += y.gradient[i] * slope[i];

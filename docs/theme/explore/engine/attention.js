@@ -5,6 +5,7 @@ import { exp, log, turned } from "./elementary.js";
 /** Rotary positions: feature i of a head is turned with i + width / 2, as qk_norm/rope.py. */
 export function rotary(tape, x, { heads, time }) {
   const y = tape.result(x.rows, x.width);
+  y.value.fill(0); // turn adds
   const width = x.width / heads;
   const half = width / 2;
   const angles = Array.from({ length: time * half }, (_, i) =>
@@ -35,8 +36,8 @@ export function attention(tape, q, k, v, { heads, time, cap }) {
   const scale = 1 / Math.sqrt(width);
   const y = tape.result(q.rows, d);
   const [queries, keys, values, mixed] = [q, k, v, y].map(({ value }) => value);
-  const weights = tape.zeros(q.rows * heads * time);
-  const slopes = cap ? tape.zeros(weights.length) : null; // of the soft cap
+  const weights = tape.room(q.rows * heads * time);
+  const slopes = cap ? tape.room(weights.length) : null; // of the soft cap
   // Each query: where its features start, those of its sequence's first token, its
   // position and where its weights start.
   const eachQuery = (visit) => {
@@ -75,13 +76,15 @@ export function attention(tape, q, k, v, { heads, time, cap }) {
     eachQuery((query, first, position, at) => {
       let mean = 0;
       for (let j = 0, key = first; j <= position; j++, key += d) {
+        const weight = weights[at + j];
         let dot = 0;
         for (let c = 0; c < width; c++) {
-          dot += dy[query + c] * values[key + c];
-          dv[key + c] += weights[at + j] * dy[query + c];
+          const coming = dy[query + c];
+          dot += coming * values[key + c];
+          dv[key + c] += weight * coming;
         }
         ahead[j] = dot;
-        mean += dot * weights[at + j];
+        mean += dot * weight;
       }
       for (let j = 0, key = first; j <= position; j++, key += d) {
         let slope = weights[at + j] * (ahead[j] - mean) * scale;

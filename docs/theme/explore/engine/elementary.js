@@ -16,7 +16,7 @@ for (let i = -LEAST - 1; i >= 0; i--) powers[i] = powers[i + 1] / 2;
 
 /** Within 1e-13 of itself, where the result is no subnormal number. */
 export function exp(x) {
-  if (x > 709) return Infinity;
+  if (x > 709) return 1 / 0; // by its name, V8 would keep every result on the heap
   if (x < LEAST * Math.LN2) return 0; // below the smallest number
   const n = (x * (PARTS / Math.LN2)) | 0;
   const r = x - n * (Math.LN2 / PARTS);

@@ -27,6 +27,7 @@ export function linear(tape, x, weight, bias) {
   const { rows: outputs, width: inputs } = weight;
   const y = tape.result(x.rows, outputs);
   if (bias) for (let r = 0; r < x.rows; r++) y.value.set(bias.value, r * outputs);
+  else y.value.fill(0);
   const [seen, w] = [matrix(x.value, inputs), matrix(weight.value, inputs)];
   addProduct(y.value, seen, w, [x.rows, outputs, inputs]);
   return tape.record(y, () => {
@@ -86,7 +87,7 @@ export function scaled(tape, x, factors) {
 export function norm(tape, x, { gain, bias, eps, centred = true, across = false, fixed }) {
   const d = gain.width;
   const y = tape.result(x.rows, x.width);
-  const hat = tape.zeros(x.value.length);
+  const hat = tape.room(x.value.length);
   // A line: numbers that share a statistic; number j of it is that of feature(line, j).
   const [lines, size] = across ? [d, x.rows] : [x.value.length / d, d];
   const step = across ? d : 1;
@@ -122,7 +123,7 @@ export function norm(tape, x, { gain, bias, eps, centred = true, across = false,
       y.value[i] = to * gain.value[c] + (bias ? bias.value[c] : 0);
     }
   }
-  y.statistics = { mean, variance, size: mean.map(() => size) };
+  if (across) y.statistics = { mean, variance, size: mean.map(() => size) };
   return tape.record(y, () => {
     const [dgain, dbias] = [new Float64Array(d), new Float64Array(d)];
     for (let line = 0; line < lines; line++) {
@@ -158,7 +159,7 @@ export function part(tape, x, n, parts) {
   const y = tape.result(x.rows, width);
   for (let r = 0; r < x.rows; r++) {
     const from = r * x.width + n * width;
-    y.value.set(x.value.subarray(from, from + width), r * width);
+    for (let c = 0; c < width; c++) y.value[r * width + c] = x.value[from + c];
   }
   return tape.record(y, () => {
     for (let r = 0; r < x.rows; r++) {
@@ -171,7 +172,7 @@ export function part(tape, x, n, parts) {
 /** Mean cross-entropy of rows of logits, in nats. */
 export function crossEntropy(tape, logits, targets) {
   const { rows, width } = logits;
-  const share = tape.zeros(rows * width);
+  const share = tape.room(rows * width);
   let loss = 0;
   targets.forEach((target, r) => {
     const at = r * width;

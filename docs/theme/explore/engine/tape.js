@@ -17,16 +17,20 @@ export class Tape {
     this.free = new Map(); // by size: what earlier steps have left
   }
 
-  /** Zeros, until the tape is cleared. */
-  zeros(size) {
-    const found = this.free.get(size)?.pop()?.fill(0) ?? new Float32Array(size);
+  /** Numbers that are still to be written, until the tape is cleared. */
+  room(size) {
+    const found = this.free.get(size)?.pop() ?? new Float32Array(size);
     this.lent.push(found);
     return found;
   }
 
+  zeros(size) {
+    return this.room(size).fill(0);
+  }
+
   /** Room for a result, until the tape is cleared. */
   result(rows, width) {
-    const [value, gradient] = [this.zeros(rows * width), this.zeros(rows * width)];
+    const [value, gradient] = [this.room(rows * width), this.zeros(rows * width)];
     return { rows, width, value, gradient };
   }
 
