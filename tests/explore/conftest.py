@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from scripts.site.pictures import explore
+from tests import javascript
 
 # Numbers travel as the bits of float32, so that NaN and -0 arrive.
 BRIDGE = """
@@ -37,14 +38,9 @@ class Engine:
 @contextlib.contextmanager
 def loaded(old: str = "", new: str = ""):
     """The engine, with the one place that reads ``old`` reading ``new``."""
-    from py_mini_racer import MiniRacer
-
     source = explore.joined(*sorted(explore.ENGINE.glob("*.js")))
-    assert not old or source.count(old) == 1, source.count(old)
-    context = MiniRacer()
-    context.eval(BRIDGE + (source.replace(old, new) if old else source))
-    yield Engine(context)
-    context.close()
+    with javascript.context(BRIDGE + source, old, new) as context:
+        yield Engine(context)
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,7 @@ import pytest
 
 from scripts.site.data import facts
 from scripts.site.pictures import explore, playground
+from tests import javascript
 
 pytestmark = pytest.mark.slow
 MODULES = ("challenges", "reading", "state")
@@ -34,13 +35,10 @@ const play = (state, bare) => state.lanes.map((_, lane) => {
 
 @pytest.fixture(scope="module")
 def ask():
-    from py_mini_racer import MiniRacer
-
     paths = [playground.FOLDER / f"{name}.js" for name in MODULES]
-    context = MiniRacer()
-    context.eval(explore.joined(explore.ENGINE / "training.js", *paths) + PLAY)
-    yield lambda text: json.loads(context.eval(f"JSON.stringify({text})"))
-    context.close()
+    source = explore.joined(explore.ENGINE / "training.js", *paths)
+    with javascript.context(source + PLAY) as context:
+        yield lambda text: json.loads(context.eval(f"JSON.stringify({text})"))
 
 
 @pytest.fixture(scope="module")

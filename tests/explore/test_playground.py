@@ -7,6 +7,7 @@ import re
 import pytest
 
 from scripts.site.pictures import explore, playground
+from tests import javascript
 from tests.pages import prose, test_terms
 
 PURE = ("challenges", "colours", "reading", "state", "words")
@@ -40,14 +41,9 @@ class Playground:
 @contextlib.contextmanager
 def loaded(old: str = "", new: str = ""):
     """The modules without a document; the one place of ``old`` reads ``new``."""
-    from py_mini_racer import MiniRacer
-
     source = explore.joined(*(playground.FOLDER / f"{name}.js" for name in PURE))
-    assert not old or source.count(old) == 1, source.count(old)
-    context = MiniRacer()
-    context.eval(ROWS + (source.replace(old, new) if old else source))
-    yield Playground(context)
-    context.close()
+    with javascript.context(ROWS + source, old, new) as context:
+        yield Playground(context)
 
 
 @pytest.fixture(scope="module")

@@ -14,3 +14,7 @@ def running(code: str):
     atexit.register(context.close)
     context.eval(code)
     return context
+
+
+# The last to run: a context that a cache keeps until teardown complains there.
+atexit.register(running.cache_clear)

@@ -11,6 +11,7 @@ from torch.nn import functional as F
 from scripts.site.data import claims, reference_lists
 from scripts.site.pictures import explore
 from scripts.site.reading.source import SourceError
+from tests import javascript
 
 TOKENS = [
     [1.2, -0.4, 0.7, 2.1, -1.3, 0.2, 0.9, -0.6],
@@ -24,14 +25,8 @@ TOKENS = [
 @contextlib.contextmanager
 def running(old: str = "", new: str = ""):
     """The page's script, with the one place that reads ``old`` reading ``new``."""
-    from py_mini_racer import MiniRacer
-
-    source = explore.joined(explore.HOME)
-    assert not old or source.count(old) == 1, source.count(old)
-    context = MiniRacer()
-    context.eval(source.replace(old, new) if old else source)
-    yield context
-    context.close()
+    with javascript.context(explore.joined(explore.HOME), old, new) as context:
+        yield context
 
 
 @pytest.fixture(scope="module")

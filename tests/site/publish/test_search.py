@@ -10,11 +10,11 @@ import pytest
 from material.plugins.search import plugin
 from material.plugins.search.plugin import Parser
 from mkdocs.exceptions import PluginError
-from py_mini_racer import MiniRacer
 
 from scripts.site.publish import search
 from scripts.site.reading import formulas
 from scripts.site.reading.source import SourceError
+from tests import javascript
 
 
 def test_other_names():
@@ -133,12 +133,11 @@ def test_parts_of_the_index_have_names_of_their_own():
     )[1]
 
     def alike(function: str) -> bool:
-        context = MiniRacer()
-        context.eval(f"const name = ({function});")
-        context.eval("const part = (edges) => name.call({ final: false, edges });")
-        same = context.eval("part({1: {id: 23}, 4: {id: 5}}) === part({1: {id: 2345}})")
-        context.close()
-        return same
+        part = f"(edges) => ({function}).call({{ final: false, edges }})"
+        with javascript.context(f"const part = {part};") as context:
+            return context.eval(
+                "part({1: {id: 23}, 4: {id: 5}}) === part({1: {id: 2345}})"
+            )
 
     mended = found
     for old, new in search.MENDED.items():
