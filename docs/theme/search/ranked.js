@@ -10,26 +10,33 @@ const STOP = new Set(
   ("a an and are as at be between by can did do does doesn't don't for from get give has have how i if in is it " +
     "its make me my need needed of on one only or please question questions should so some than that the " +
     "their there they this to use used using vs was we what when where which while who why will with work " +
-    "you your happen happens instead really fix bug issue add but still however though because if different set " +
+    "you your happen happens instead really fix bug issue add but still however though because makes if different set " +
     "为什么 为何 什么 怎么 怎样 如何 哪些 哪个 哪种 哪里 吗 呢 了 的 地 得 和 与 或 及 以及 在 是 有 会 要 用 把 被 对 从 " +
     "到 上 中 里 下 一下 一个 一些 这个 那个 这 那 可以 需要 进行 写 写一下 使用 用的 用了 普遍 都 就 也 还 请问 请 问题 " +
     "相比 相比于 于 各 分别 你 我 它 他 时 后 之后 而 非 而非 做 让 说 讲 该 咋办 么 才 再 又 出现 介绍 关于 问 等 " +
     "能 能否 是否 不是 我们 真的 可能 究竟 根本 主要 其实 一般 比如 是什么 指的 所有 特别 很 太 更 最 " +
-    "嘛 存在 用到 但 但是 不过 仍 仍然 还是 已经 如果 因为 所以 由于 当 使用了 并 并且 时候 通常 设置").split(" "),
+    "嘛 存在 用到 但 但是 不过 仍 仍然 还是 已经 如果 因为 所以 由于 当 使用了 并 并且 时候 通常 设置 由 每 本质 就是 解决").split(" "),
 );
 // One word, spelled otherwise.
 const SPELLED = {
-  normalisation: "normalization", normalised: "normalized", initialisation: "initialization",
+  normalisation: "normalization", normlization: "normalization", normalised: "normalized", initialisation: "initialization",
   llms: "llm", behaves: "behaviour", attn: "attention", conv: "convolution", prenorm: "pre-norm", postnorm: "post-norm",
   千问: "qwen", 溢出: "上溢", 坍塌: "坍缩", 塌缩: "坍缩", 崩了: "发散", 崩掉: "发散", 崩溃: "发散",
   八股: "面试题", 八股文: "面试题", 手撕: "手写", 代替: "换成", 取代: "换成", 参数量: "参数",
-  大模型: "大语言模型", 双曲正切: "tanh",
+  大模型: "大语言模型", 双曲正切: "tanh", 前标准化: "pre-norm", 后标准化: "post-norm",
 };
 const isSpelled = (word) => Object.hasOwn(SPELLED, word);
 const spelled = (word) => (isSpelled(word) ? SPELLED[word] : word);
 // The terms' other words, which the build fills in from terms.yml: the query is
 // put in our words, so that a page need not print those of others.
 const PREFERRED = {};
+// English word -> the Chinese word for it, which the build fills in from terms.yml: who
+// types "bias" on a Chinese page also means 偏置.
+const CHINESE = {};
+const SAME = {
+  alpha: "α", beta: "β", gamma: "γ", epsilon: "ε", eps: "ε",
+  hidden: "隐藏", dimension: "维度", size: "大小", residual: "残差", ...CHINESE,
+};
 // Pages that explain come before those that ask, judge or list.
 const KIND = {
   interview: 0.75, claims: 0.6, reference: 0.5, labs: 0.8, "reference/bibliography/": 0.3,
@@ -54,7 +61,8 @@ const REPEATS = /#(?:questions|references|limits|claims)$/; // a section that sa
 const HAN = /\p{sc=Han}/u;
 const RUNS = /\p{sc=Han}+|[^\s\p{sc=Han}，。？！；：、（）“”《》【】]+/gu;
 const EDGES = /^[^\p{L}\p{N}√]+|[^\p{L}\p{N}√]+$/gu;
-const CODE = /^(?=.*\p{L})[^\s]*[\p{L}\p{N}\])][_.()[\]{}+=/*^<>:@#|]+[\p{L}\p{N}([\-−]/u;
+const CODE = /^(?=.*\p{L})[^\s]*[\p{L}\p{N}\])][_.()[\]{}+=/*^<>:@#|]+[\p{L}\p{N}([\-−]|^\p{L}-\p{L}{3,}$/u;
+const OWNER = /(?<=\p{L})['’][ds]$/u; // torch.compile'd
 const DIGITS = /^\p{N}+$/u;
 const ENDING = /(?<=[a-z]{4})(?:e|ed|es|s|ing|ly)$/; // a word without it begins its other forms
 
@@ -97,7 +105,7 @@ const wordsOf = (query, known, separator, isText) => {
   // A name of code that no page has is what prose says: weight_decay, weight decay.
   const asProse = (word) => (known(word) || (CODE.test(word) && isText(word)) ? [word] : word.split("_"));
   for (const [run] of parted(query, known).toLowerCase().matchAll(RUNS)) {
-    const bare = run.replace(EDGES, "");
+    const bare = run.replace(EDGES, "").replace(OWNER, "");
     if (HAN.test(run)) {
       const isKnown = (word) => isSpelled(word) || STOP.has(word) || known(word);
       all.push(...segment(run, isKnown).flatMap((word) => (isSpelled(word) ? segment(spelled(word), known) : [word])));
@@ -148,9 +156,10 @@ const worthOf = (words, index, map) => {
       }
       return;
     }
+    const same = Object.hasOwn(SAME, word) && SAME[word] in index.invertedIndex && SAME[word];
     const stem = stemOf(word);
     for (const { field, whole, begins } of FIELDS) {
-      for (const [text, wildcard, weight] of [[word, WHOLE, whole], [stem, BEGINS, begins]]) {
+      for (const [text, wildcard, weight] of [[word, WHOLE, whole], [stem, BEGINS, begins], [same, WHOLE, whole]]) {
         if (!text) continue;
         const hits = index.query((q) => q.term(text, { fields: [field], wildcard, usePipeline: false }));
         for (const { ref, score } of hits) {

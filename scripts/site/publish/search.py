@@ -16,6 +16,7 @@ from scripts.site.reading.source import ROOT, SourceError
 
 ORDER = "/* ranked.js */{"
 RANKED = ROOT / "docs" / "theme" / "search" / "ranked.js"
+HAN = re.compile("[\u4e00-\u9fff]+")
 LISTING = re.compile(r"<pre>.*?</pre>", re.DOTALL)
 # Of a page's tags four in five stand where the search reads nothing, or nothing that
 # is kept: in listings, displayed formulas, figures, and around an inline formula's
@@ -141,9 +142,8 @@ def _ranked() -> str:
     """The order of pages as a plain script: a worker of this kind has no imports."""
     code = RANKED.read_text(encoding="utf-8")
     code = re.sub(r"^\s*//.*\n", "", code, flags=re.MULTILINE)
-    code = code.replace(
-        "const PREFERRED = {}", f"const PREFERRED = {_json(preferred())}", 1
-    )
+    for name, words in (("PREFERRED", preferred()), ("CHINESE", chinese())):
+        code = code.replace(f"const {name} = {{}}", f"const {name} = {_json(words)}", 1)
     return code.replace("export const ranked", "self.ranked", 1)
 
 
@@ -157,6 +157,12 @@ def preferred() -> dict[str, str]:
     pairs = [(word, term["zh"]) for term in known for word in term["avoid"]]
     pairs = [(word, term) for word, term in pairs if word not in own]
     return dict(sorted(pairs, key=lambda pair: -len(pair[0])))
+
+
+def chinese() -> dict[str, str]:
+    """The English terms of one word -> the Chinese ones that stand for them."""
+    pairs = [(term["en"], term["zh"]) for term in terms.terms()]
+    return {en: zh for en, zh in pairs if en.isalpha() and HAN.fullmatch(zh)}
 
 
 def _json(data: object) -> str:

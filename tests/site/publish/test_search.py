@@ -99,6 +99,16 @@ def test_refused_words_are_read_as_terms(tmp_path):
     assert '"批次归一化":"批归一化"' in path.read_text(encoding="utf-8")
 
 
+def test_an_english_word_is_its_chinese_term(tmp_path):
+    words = search.chinese()
+    assert words["bias"] == "偏置"
+    assert not {"LayerNorm", "warp", "residual stream", "nats per byte"} & {*words}
+    path = worker(tmp_path, " ".join(search.MENDED))
+    search.mend_worker(str(tmp_path))
+    code = path.read_text(encoding="utf-8")
+    assert '"bias":"偏置"' in code and "const CHINESE = {}" not in code
+
+
 def worker(tmp_path, code: str):
     folder = tmp_path / "assets" / "javascripts" / "workers"
     folder.mkdir(parents=True, exist_ok=True)
