@@ -9,7 +9,7 @@ from scripts.examine import unusual_norms
 from scripts.examine.tape import MATRIX, Tape, replayed, tensors_in
 from scripts.experiments.atlas.trace import Call, seen
 
-WHOLE = {"rms_norm", "layer_norm", "normalize", "group_norm"}
+WHOLE = {"rms_norm", "layer_norm", "normalize", "group_norm", "apply"}
 ROOTS = {"rsqrt", "sqrt", "norm", "vector_norm", "std", "std_mean", "rsqrt_", "sqrt_"}
 POWERS = {"pow", "__pow__", "float_power"}
 FORWARD = {  # what follows a root until the norm is done
@@ -32,6 +32,7 @@ DEEP = 12  # steps between what is normed and its root, or the root and the resu
 def find(tape: Tape, trace, known: dict) -> tuple[list[Call], list[tuple]]:
     """(calls of such norms, (path, name, file:line) of roots that stay unread)."""
     found, unread = [], []
+    tape.fold(_is_whole)
     norms = [c for c in trace.calls if c.path in known]
     done: set[int] = set()
     for at, step in enumerate(tape.steps):
@@ -56,6 +57,19 @@ def of_weight(path: str) -> bool:
     return ".parametrizations." in path
 
 
+def _is_whole(step) -> bool:
+    """Whether a function with a backward of its own is a norm of its first tensor."""
+    source = next((t for t in tensors_in(step.args) if t.is_floating_point()), None)
+    target = next((t for t in tensors_in(step.out) if source is not None), None)
+    if target is None or source.ndim < 2 or target.shape != source.shape:
+        return False
+    alone = Tape({})
+    alone.steps, alone.made = [step], {id(target): 0}
+    alone.values = {id(source), id(target)}
+    module = replayed(alone, source, target, 0)
+    return module is not None and _read(module, source) is not None
+
+
 def _is_root(step) -> bool:
     if step.name in WHOLE | ROOTS:
         return True
@@ -66,7 +80,7 @@ def _is_root(step) -> bool:
 def _of_rows(step, parent: Call) -> bool:
     """Whether a root is one of rows: one number each, or a norm function's rows."""
     if step.name in WHOLE:
-        return True
+        return step.name != "apply"  # no norm, or inside of a module that is one
     (out, *_) = tensors_in(step.out)
     (given, *_) = tensors_in(step.args)
     if step.name in ("norm", "vector_norm", "std", "std_mean"):
@@ -106,7 +120,7 @@ def _norm_at(tape: Tape, at: int, parent: Call, done: set) -> Call | None:
     call = Call("", module, parent, tape.steps[last].time, raw=((source,), {}))
     call.inputs, call.outputs = [seen(source)], [seen(target)]
     call.end = call.start + 0.5
-    call.whole = step.name in WHOLE
+    call.whole = step.name in WHOLE - {"apply"}
     call.called = step.around or step.name.strip("_")
     module.where = step.where
     with torch.no_grad():

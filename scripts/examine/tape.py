@@ -1,7 +1,7 @@
 """Every torch function of one pass in order, so that a part of it can run again."""
 
 import sys
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, fields, is_dataclass
 
 from scripts.examine import state
@@ -56,11 +56,26 @@ class Tape:
         self.values = set(map(id, tensors_in(given)))  # what depends on the input
         self.parameters: set[int] = set()  # ids of those that are read
         self.stretch = 0
+        self.applied: list[tuple[int, int, Step]] = []  # autograd.Functions
 
+    @contextmanager
     def recording(self):
+        from torch.autograd import Function
         from torch.overrides import TorchFunctionMode
 
-        tape = self
+        tape, apply = self, vars(Function)["apply"]
+
+        def applied(cls, *args, **kwargs):
+            first, run = len(tape.steps), apply.__get__(None, cls)
+            out = run(*args, **kwargs)
+            tape.note(run, args, kwargs, out)
+            if tape.steps and tape.steps[-1].function is run:
+                step = tape.steps[-1]
+                step.around = step.around or cls.__name__
+                if first + 1 < len(tape.steps):  # or the next module would hold it
+                    step.time = tape.steps[-2].time
+                tape.applied.append((first, len(tape.steps) - 1, step))
+            return out
 
         class Record(TorchFunctionMode):
             def __torch_function__(self, function, types, args=(), kwargs=None):
@@ -68,7 +83,29 @@ class Tape:
                 tape.note(function, args, kwargs or {}, out)
                 return out
 
-        return Record()
+        Function.apply = classmethod(applied)
+        try:
+            with Record():
+                yield
+        finally:
+            Function.apply = apply
+
+    def fold(self, whole) -> None:
+        """Let an autograd.Function be one step where ``whole`` says so of it.
+
+        Elsewhere its inner steps stand, if there are any: they are read line by line.
+        """
+        for first, at, step in reversed(self.applied):
+            if at >= len(self.steps) or self.steps[at] is not step:
+                continue  # inside of one that is folded
+            if whole(step):
+                del self.steps[first:at]
+            elif first < at:
+                del self.steps[at]
+        self.applied, self.made = [], {}
+        for at, step in enumerate(self.steps):
+            for t in step.given():
+                self.made.setdefault(id(t), at)
 
     def note(self, function, args, kwargs, out) -> None:
         import torch

@@ -232,6 +232,27 @@ class BackwardMean(OwnBackward):
     function = _MeanOfRows
 
 
+class SpelledApply(Block):
+    """The function is called in the forward of the block."""
+
+    function = _Backward
+
+    def normed(self, x, norm):
+        return self.function.apply(x, norm.weight, norm.eps)
+
+    def forward(self, x):
+        x = x + self.attention(self.normed(x, self.norm_1))
+        return x + self.feed_forward(self.normed(x, self.norm_2))
+
+
+class SpelledTwice(SpelledApply):
+    function = _NormedTwice
+
+
+class SpelledMean(SpelledApply):
+    function = _MeanOfRows
+
+
 class BackwardNone(RMSNorm):
     @torch.no_grad()
     def forward(self, x):
@@ -536,6 +557,8 @@ FOUND = {
     "statistics are detached": (norm(Detached), "detached"),
     "backward norms twice": (norm(BackwardTwice), "gradient-input"),
     "the gain's gradient is a mean": (norm(BackwardMean), "gradient-gain-scaled"),
+    "backward norms twice, called in forward": (block(SpelledTwice), "gradient-input"),
+    "a mean, called in forward": (block(SpelledMean), "gradient-gain-scaled"),
     "a norm under no_grad": (norm(BackwardNone), "gradient-input-none"),
     "a statistic is detached in forward": (block(Spelled), "detached"),
     "a norm in forward under no_grad": (block(SpelledNoGrad), "gradient-input-none"),

@@ -839,5 +839,11 @@ RIGHT = {
     "adaptive norms": (OfConditions, "LayerNorm", "none", PRE),
     "adaptive norms with gates": (OfZero, "LayerNorm", "none", None),
     "a backward of its own": (lambda: Decoder(Biased), "RMSNorm", "w", PRE),
+    "a backward of its own, called in forward": (
+        of(faulty.SpelledApply),
+        "RMSNorm",
+        "w",
+        PRE,
+    ),
     "q and k normed in forward": (with_attention(InlineHeads), "RMSNorm", "w", PRE),
 }
