@@ -314,8 +314,8 @@ def top_list(language: str, base: str = "") -> str:
         key=lambda item: item[0],
     )
     return "\n".join(
-        f"1. [{row['claim'][language].rstrip('。.')}]({base}{topic}.md#{row['id']}): "
-        f"**{words[row['verdict']]}**{words['stop']}{row['instead'][language]}"
+        f"1. [{row['claim'][language].rstrip('。.')}]({base}{topic}.md#{row['id']})"
+        f"{words['colon']}**{words[row['verdict']]}**{words['stop']}{row['instead'][language]}"
         for _, topic, row in chosen
     )
 
@@ -345,7 +345,7 @@ def append_links(markdown: str, path: str, language: str) -> str:
     to_root = "../" * path.count("/")
     links = [
         f"[{row['claim'][language].rstrip('。.')}]"
-        f"({to_root}claims/{topic}.md#{row['id']}): {words[row['verdict']]}"
+        f"({to_root}claims/{topic}.md#{row['id']}){words['colon']}{words[row['verdict']]}"
         for topic, row in settled
     ]
     return reference_lists.append_folded(markdown, words["settled"], links)

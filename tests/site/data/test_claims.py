@@ -257,7 +257,7 @@ def test_the_top_in_its_order():
         "1. [Claim one](deep-nets.md#one): **wrong**. B."
     )
     assert claims.make("top_at_home", "zh").startswith(
-        "1. [Claim five](claims/scale.md#five): **错误**。C。\n"
+        "1. [Claim five](claims/scale.md#five)：**错误**。C。\n"
     )
 
 
@@ -282,5 +282,5 @@ def test_a_page_lists_what_it_settles():
     ]
     assert found[4] == "    - [Claim one](../claims/deep-nets.md#one): wrong"
     home = claims.append_links("Text", "b.md", "zh").splitlines()
-    assert home[-1] == "    - [Claim three](claims/scale.md#three): 成立"
+    assert home[-1] == "    - [Claim three](claims/scale.md#three)：成立"
     assert claims.append_links("Text\n", "c.md", "en") == "Text\n"
