@@ -77,7 +77,7 @@ export function alike(rows) {
 
 /** From which step on every layer gets next to nothing: beside the last none is starved. */
 export function faint(rows) {
-  const flags = mostly(rows.map(({ gradient }) => Math.max(...gradient.slice(1)) < FAINT));
+  const flags = mostly(rows.map(({ gradient }) => gradient.every((size, layer) => !layer || size < FAINT)));
   return during(rows, flags, (from, behind) => ({ size: middle(rows.slice(from, behind).map(({ size }) => size.at(-1))) }));
 }
 
