@@ -123,7 +123,7 @@ export function norm(tape, x, { gain, bias, eps, centred = true, across = false,
       y.value[i] = to * gain.value[c] + (bias ? bias.value[c] : 0);
     }
   }
-  if (across) y.statistics = { mean, variance, size: mean.map(() => size) };
+  y.statistics = { mean, variance, size: new Float64Array(lines).fill(size) };
   return tape.record(y, () => {
     const [dgain, dbias] = [new Float64Array(d), new Float64Array(d)];
     for (let line = 0; line < lines; line++) {
