@@ -299,7 +299,7 @@ RULES = {
     },
     "cancels": {
         "en": "loses the variance of rows far off centre: E[x²] − E[x]² cancels",
-        "zh": "行的均值远离零时丢掉方差：E[x²] − E[x]² 相消",
+        "zh": "行的均值远离零时丢掉方差：E[x²] − E[x]² 相互抵消",
     },
     "one-rounds": {
         "en": "1 + w is rounded to the dtype of w: in bfloat16 a small w is lost",

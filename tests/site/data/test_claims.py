@@ -190,7 +190,7 @@ def test_an_entry_in_chinese_with_an_address_for_mistakes(monkeypatch):
     assert lines[2] == '## <span class="verdict">✓ 成立</span>：Claim three { #three }'
     assert lines[4] == "True three。详见 [B page](../b.md)。"
     assert lines[6] == '??? note "依据：来源"'
-    assert lines[8] == "    这句话我们没有出处可以给出。"
+    assert lines[8] == "    这句话我们没有找到出处。"
     links = "[The First](https://one.org)、[The Second](https://two.org)"
     assert lines[10] == f"    来源：{links}、[C, 2021](https://three.org)。"
     assert lines[12].startswith(

@@ -44,7 +44,7 @@ const WORDS = {
     row: (entropy, most, slope) => `熵 ${entropy}（最大 ${most}），权重的斜率 ${slope}。`,
     of: (key, logit, weight) => `键 ${key}：logit ${logit}，权重 ${weight}`,
     legend:
-      "一个头有 64 个特征。刚开始时每个箭头长 4；QK-Norm 把它变成长 8，也就是那个圈。斜率是 softmax 雅可比矩阵的大小，对软上限之前的 logit 求：斜率为零，梯度就传不过去。这里的增益只有一个数，查询和键各乘一次。",
+      "一个头有 64 个特征。刚开始时每个箭头长 4；QK-Norm 把它变成长 8，也就是那个圈。斜率是 softmax 对 logit（加软上限之前）的雅可比矩阵的大小；斜率为零，梯度就传不过去。这里的增益只有一个数，查询和键各乘一次。",
     comma: "；",
     stop: "。",
   },

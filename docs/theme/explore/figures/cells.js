@@ -53,16 +53,16 @@ const WORDS = {
     counted: "计入统计量",
     masked: "用掩码排除",
     train: "BatchNorm，训练",
-    eval: "BatchNorm，eval",
+    eval: "BatchNorm，推理",
     layer: "LayerNorm",
     rms: "RMSNorm",
     instance: "InstanceNorm",
     group: "GroupNorm，2 组",
-    legend: "描边：与选中的格子共用统计量。填色：输出变了。这里 eval 模式的 BatchNorm 取均值 0、方差 1。",
+    legend: "描边：与选中的格子共用统计量。填色：输出变了。推理（eval）时的 BatchNorm 在这里取均值 0、方差 1。",
     moved: (count, tokens, earlier) =>
       count === 0
         ? "没有输出改变"
-        : `${count} 个变了，${tokens ? `波及 ${tokens} 个别的 token` : "只在这个 token 里"}${earlier ? "，也有更早的" : ""}`,
+        : `${count} 个值变了，${tokens ? `波及另外 ${tokens} 个 token` : "只在这个 token 里"}${earlier ? "，包括更早的" : ""}`,
     chosen: (place, from, to) => `${place}，从 ${from} 变到 ${to}`,
     colon: "：",
     comma: "，",
