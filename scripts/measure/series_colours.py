@@ -18,7 +18,7 @@ COLOURED: dict[str, tuple[int, list[str]]] = {
     "rms_norm": (0, ["RMSNorm", "scaling (RMSNorm)", "只缩放（RMSNorm）"]),
     "layer_norm": (1, ["LayerNorm", "both (LayerNorm)", "两步都做（LayerNorm）"]),
     "batch_norm": (4, ["BatchNorm"]),
-    "plain": (0, ["no control", "不加控制", "plain", "普通注意力"]),
+    "plain": (0, ["plain attention", "plain", "普通注意力"]),
     "qk_norm": (1, ["QK-Norm"]),
     "soft_cap": (2, ["soft cap 50", "软上限 50"]),
     "qk_clip": (3, ["QK-Clip 100"]),

@@ -74,7 +74,11 @@ def bank(monkeypatch, tmp_path):
 
 
 def test_a_question_is_folded_with_its_evidence():
-    found = interview_pages.make("kernels", "en")
+    bar, _, found = interview_pages.make("kernels", "en").partition("\n\n")
+    assert (
+        '<button type="button" value="engineer" aria-pressed="false">engineer 1<' in bar
+    )
+    assert bar.endswith('aria-pressed="false">open all answers</button></div>')
     assert found == "\n\n".join(
         [
             '<div class="asked" data-level="engineer" data-in="forty public" markdown>',
@@ -169,7 +173,11 @@ def test_the_quiz_page_s_groups_and_scores():
         "7 items</quiz-score>",
     ]
     page = interview_pages.make("quiz_practice", "zh")
-    assert page.startswith("<div><quiz-paper></quiz-paper></div>\n\n## coding x { #cod")
+    bar, paper, rest = page.partition("<quiz-paper></quiz-paper></div>\n\n")
+    assert bar.startswith(
+        '<div><div class="filter" role="group" aria-label="按级别筛选"'
+    )
+    assert paper and rest.startswith("## coding x { #coding }")
     assert page.endswith('<quiz-score data-items="last:e" reset>1 题</quiz-score>')
     assert page.count('class="quiz"') == 1
 
