@@ -8,9 +8,9 @@ from torch import Tensor
 
 STEP = 2.0**-23  # of float32 at one
 FLOOR = 1e-2  # of the largest value of all: what cancels has no digits of its own
-# Two ways to round the same sums differ by chance: here by 1.7 for a single tensor at
-# most. The largest errors by function and placement stand beside torch's in
-# `make bench` (tests/bench/deviations.py).
+# Two ways to round the same sums differ by chance: in these runs by 1.7 for a single
+# tensor at most, over more seeds by 2.8. The largest errors by function and placement
+# stand beside torch's in `make bench` (tests/bench/deviations.py).
 FACTOR = 2
 Run = tuple[Sequence[Tensor], Sequence[Tensor], Sequence[Tensor]]
 
