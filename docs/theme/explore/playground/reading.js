@@ -4,7 +4,7 @@
 export const LEARNED = 0.5; // of the loss of a model without layers
 const DEAD = 0.01; // of the gradient behind the last layer
 const ONE_VECTOR = 0.99; // cosine of the tokens behind the last layer
-const FAINT = 1e-6; // RMS of a gradient, near the dark end of the map
+const FAINT = 1e-6; // RMS of a gradient, near the end of the map that fades
 const FLAT = 1.05; // a loss before over the loss after that is no fall
 const WINDOW = 15; // steps, of which most have to agree
 export const LASTING = 30; // steps that a break has to last
@@ -81,6 +81,9 @@ export function faint(rows) {
   return during(rows, flags, (from, behind) => ({ size: middle(rows.slice(from, behind).map(({ size }) => size.at(-1))) }));
 }
 
+/** What breaks in a run; null what does not. */
+export const breaksOf = (rows) => ({ dead: dead(rows), alike: alike(rows), faint: faint(rows) });
+
 /** Whether the loss had stopped falling before the first of the breaks. */
 export function flat(rows, breaks) {
   const first = Math.min(...breaks.flatMap((each) => (each ? [each.from] : [])));
@@ -100,17 +103,15 @@ export function told(rows, held, bare, breaks = true) {
   const finite = lost(rows) === null;
   const end = finite && Number.isFinite(held) ? held : null;
   const learned = end !== null && end < LEARNED * bare;
-  const found = [dead, alike, faint].map((find) => (finite && breaks ? find(rows) : null));
+  const found = finite && breaks ? breaksOf(rows) : { dead: null, alike: null, faint: null };
   return {
     complete: held !== null,
     lost: lost(rows),
     end,
     learned,
     better: end !== null && end < bare,
-    dead: found[0],
-    alike: found[1],
-    faint: found[2],
-    flat: !learned && flat(rows, found),
+    ...found,
+    flat: !learned && flat(rows, Object.values(found)),
   };
 }
 

@@ -3,7 +3,7 @@
 
 import { CHALLENGES, baseOf, decided, opened } from "./challenges.js";
 import { drawLane, marks, paint, panels, picture, stops } from "./drawing.js";
-import { LASTING, alike, betsOn, dead, faint, together, rightBet, told } from "./reading.js";
+import { LASTING, betsOn, breaksOf, together, rightBet, told } from "./reading.js";
 import { start } from "./runner.js";
 import {
   LAYERS,
@@ -442,13 +442,14 @@ if (globalThis.customElements && !customElements.get(NAME)) {
         const lane = this.lanes[i];
         const rows = lane.runs[0];
         lane.checked = rows.length;
-        lane.found = { lost: null, dead: dead(rows), alike: alike(rows), faint: faint(rows) };
+        const found = breaksOf(rows);
+        lane.found = { lost: null, ...found };
         if (this.hiddenNames) return;
         lane.note.textContent = breaks(lane.found, words).join(words.between);
-        for (const kind of ["dead", "alike", "faint"]) {
-          if (!lane.found[kind] || lane.said.has(kind)) continue;
+        for (const kind in found) {
+          if (!found[kind] || lane.said.has(kind)) continue;
           lane.said.add(kind);
-          this.say(`${this.nameOf(i)}: ${words[kind](lane.found[kind])}`);
+          this.say(`${this.nameOf(i)}: ${words[kind](found[kind])}`);
         }
       }
 
